@@ -28,6 +28,7 @@ _FAILURE_TTL_S = 60.0
 _MISSING_TTL_S = 4.0
 #: about 20 MB; over it the oldest tenth is dropped
 _MAX_CACHED = 50_000
+_MAX_RULED = 10_000
 
 #: time of one attempt; c-ares doubles it for the second, so a dead resolver costs 6 s of a slot
 _TRY_S = 2.0
@@ -59,6 +60,8 @@ class Resolver:
         self._loop = loop
         self._servers = settings.dns_servers
         self._rules = [_parse_rule(rule) for rule in settings.resolve]
+        #: host -> its rule
+        self._ruled: dict[str, tuple[str, int] | None] = {}
         self._hosts = _read_hosts(hosts_file)
         self._cache: dict[str, Answer] = {}
         self._waiting: dict[str, list[Done]] = {}
@@ -70,10 +73,16 @@ class Resolver:
 
     def rule(self, host: str) -> tuple[str, int] | None:
         """The address and port that the operator set for this host by --resolve."""
-        for pattern, address, port in self._rules:
-            if fnmatchcase(host.rstrip("."), pattern):
-                return address, port
-        return None
+        if not self._rules:
+            return None
+        try:
+            return self._ruled[host]
+        except KeyError:
+            if len(self._ruled) > _MAX_RULED:
+                self._ruled.clear()
+            found = (rule[1:] for rule in self._rules if fnmatchcase(host.rstrip("."), rule[0]))
+            rule = self._ruled[host] = next(found, None)
+            return rule
 
     def cached(self, host: str) -> Answer | None:
         """The cached answer, if there is one."""

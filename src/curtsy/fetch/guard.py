@@ -68,10 +68,12 @@ class Target(NamedTuple):
 def check_url(url: str) -> Target | None:
     """The target of a normalized http(s) URL; None for another scheme or a URL that is not normalized."""
     scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in ("http", "https"):
-        return None
-    authority = rest.partition("/")[0]
-    if not authority or any(c in authority for c in "@?#\\ ") or not url.isascii():
+    return _target(scheme, rest.partition("/")[0]) if separator and url.isascii() else None
+
+
+@lru_cache(1024)
+def _target(scheme: str, authority: str) -> Target | None:
+    if scheme not in ("http", "https") or not authority or any(c in authority for c in "@?#\\ "):
         return None
     if authority[0] == "[":
         host, bracket, port = authority[1:].partition("]")
@@ -90,6 +92,7 @@ def networks(cidrs: Iterable[str]) -> tuple[Network, ...]:
     return tuple(ip_network(cidr, strict=False) for cidr in cidrs)
 
 
+@lru_cache(4096)
 def is_address(host: str) -> bool:
     try:
         ip_address(host)

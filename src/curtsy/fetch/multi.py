@@ -40,7 +40,8 @@ class Multi:
         self._loop = loop
         self._finished = finished
         self._epoll = select.epoll()
-        self._poll = select.poll()
+        #: by socket, for `hung_up`
+        self._polls: dict[int, Any] = {}
         self._watched: set[int] = set()
         self._idle_since: dict[int, float] = {}
         #: inodes of the sockets created for libcurl
@@ -97,11 +98,11 @@ class Multi:
         fd = self._socket_of.get(origin)
         if fd is None or fd not in self._idle_since:
             return False
-        self._poll.register(fd, _HUNG_UP)
-        try:
-            return bool(self._poll.poll(0))
-        finally:
-            self._poll.unregister(fd)
+        poll = self._polls.get(fd)
+        if poll is None:
+            poll = self._polls[fd] = select.poll()
+            poll.register(fd, _HUNG_UP)
+        return bool(poll.poll(0))
 
     def drop_idle(self, older_than_s: float) -> int:
         """Close connections that were unused for that long; libcurl finds them dead and removes them."""

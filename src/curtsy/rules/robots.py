@@ -75,6 +75,10 @@ class _Matcher:
         self._lengths = sorted({len(key) for key in self._prefixes}, reverse=True)
         self._wild = sorted(wild, key=lambda item: (-item[0], not item[1].allow))
 
+    def __bool__(self) -> bool:
+        """Whether there are rules at all: most files have none for us, and then no path is needed."""
+        return bool(self._lengths or self._wild)
+
     def decide(self, path: str) -> _Rule | None:
         """The rule that decides about a path in normal form; None: nothing matches, so it is allowed."""
         best: _Rule | None = None
@@ -183,6 +187,8 @@ class Robots:
         matcher = self._matchers.get(agent)
         if matcher is None:
             matcher = self._matchers[agent] = self._compile(_agent(agent))
+        if not matcher:
+            return None
         path = _path_of(url)
         return None if path == "/robots.txt" else matcher.decide(path)
 

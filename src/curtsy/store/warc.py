@@ -181,18 +181,36 @@ def _response(item: WarcItem, record_id: str, shared: str) -> bytes:
 
 def _http_head(item: WarcItem) -> bytes:
     length = str(len(item.body))
-    kept: list[tuple[str, str]] = []
+    if len(_known_lines) > _MAX_KNOWN_LINES:
+        _known_lines.clear()
+    lines = [f"HTTP/1.1 {item.status} {_PHRASES.get(item.status, 'Unknown')}\r\n"]
     for pair in item.headers:
-        low = pair[0].lower()
-        if low in _RENAMED or (low == "content-length" and pair[1].strip() != length):
-            kept.append(("X-Archive-Orig-" + pair[0], pair[1]))
-        elif low != "content-length":
-            kept.append(pair)
+        line = _known_lines.get(pair)
+        if line is None:
+            line = _head_line(pair)
+            if len(line) <= _MAX_KNOWN_BYTES:
+                _known_lines[pair] = line
+        if line:
+            lines.append(line)
+        elif pair[1].strip() != length:
+            lines.append(_lines([("X-Archive-Orig-" + pair[0], pair[1])]))
     # A revisit (and an answer to HEAD or 304) has no body of its own; its length would mislead readers.
-    if item.same_as is None:
-        kept.append(("Content-Length", length))
-    line = f"HTTP/1.1 {item.status} {_PHRASES.get(item.status, 'Unknown')}\r\n"
-    return (line + _lines(kept) + "\r\n").encode("latin-1", "replace")
+    lines.append(f"Content-Length: {length}\r\n\r\n" if item.same_as is None else "\r\n")
+    return "".join(lines).encode("latin-1", "replace")
+
+
+#: most headers are the same from page to page: their lines are cached
+_known_lines: dict[tuple[str, str], str] = {}
+_MAX_KNOWN_LINES, _MAX_KNOWN_BYTES = 4096, 200
+
+
+def _head_line(pair: tuple[str, str]) -> str:
+    """A header as it is stored; empty for a length, which is that of the stored body."""
+    name, value = pair
+    low = name.lower()
+    if low == "content-length":
+        return ""
+    return _lines([("X-Archive-Orig-" + name, value) if low in _RENAMED else pair])
 
 
 def _lines(pairs: Headers) -> str:

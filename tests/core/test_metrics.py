@@ -46,6 +46,23 @@ def test_buckets_of_a_histogram_add_up() -> None:
     assert 'curtsy_api_seconds_count{route="/v1/crawls/{id},x",status="200"} 4' in lines
 
 
+def test_prepared_counters_and_histograms_count_in_the_same_fields() -> None:
+    metrics.Counter("curtsy_responses_total", status="2xx").inc(2)
+    metrics.inc("curtsy_responses_total", status="2xx")
+    for seconds in (0.005, 0.0051, 30.0, 31.0):
+        metrics.Histogram("curtsy_fetch_seconds").observe(seconds)
+    fields = metrics.drain()
+    assert fields.pop("curtsy_fetch_seconds_sum") == pytest.approx(61.0101)
+    assert fields == {
+        'curtsy_responses_total{status="2xx"}': 3,
+        'curtsy_fetch_seconds_bucket{le="0.005"}': 1,
+        'curtsy_fetch_seconds_bucket{le="0.01"}': 1,
+        'curtsy_fetch_seconds_bucket{le="30"}': 1,
+        'curtsy_fetch_seconds_bucket{le="+Inf"}': 1,
+        "curtsy_fetch_seconds_count": 4,
+    }
+
+
 def test_a_label_cannot_break_the_text() -> None:
     metrics.inc("curtsy_pages_total", status='a"b\nc\\')
     assert metrics.render(metrics.drain()).splitlines()[-1] == 'curtsy_pages_total{status="a\\"b\\nc\\\\"} 1'

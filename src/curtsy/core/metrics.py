@@ -7,6 +7,7 @@ come and go, so Prometheus cannot scrape them. Each process adds its new counts 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -74,17 +75,49 @@ def _escaped(value: object) -> str:
     return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
+class Counter:
+    """A counter whose field is known in advance: for code that counts every page."""
+
+    __slots__ = ("_field",)
+
+    def __init__(self, name: str, **labels: object) -> None:
+        self._field = field(name, labels)
+
+    def inc(self, by: float = 1) -> None:
+        _fields[self._field] = _fields.get(self._field, 0.0) + by
+
+
+class Histogram:
+    """A histogram whose fields are known in advance. Buckets are counted apart here and added up when they are written
+    out."""
+
+    __slots__ = ("_buckets", "_count", "_sum")
+
+    def __init__(self, name: str, **labels: object) -> None:
+        tops = [*(f"{top:g}" for top in BUCKETS), "+Inf"]
+        self._buckets = [field(f"{name}_bucket", {**labels, "le": top}) for top in tops]
+        self._sum, self._count = field(f"{name}_sum", labels), field(f"{name}_count", labels)
+
+    def observe(self, seconds: float) -> None:
+        bucket = self._buckets[bisect_left(BUCKETS, seconds)]
+        _fields[bucket] = _fields.get(bucket, 0.0) + 1
+        _fields[self._sum] = _fields.get(self._sum, 0.0) + seconds
+        _fields[self._count] = _fields.get(self._count, 0.0) + 1
+
+
 def inc(name: str, by: float = 1, **labels: object) -> None:
     key = _key(name, tuple(labels.items()))
     _fields[key] = _fields.get(key, 0.0) + by
 
 
+@lru_cache(256)
+def _prepared(name: str, labels: tuple[tuple[str, object], ...]) -> Histogram:
+    return Histogram(name, **dict(labels))
+
+
 def observe(name: str, seconds: float, **labels: object) -> None:
-    """One value of a histogram. Buckets are counted apart here and added up when they are written out."""
-    top = next((f"{top:g}" for top in BUCKETS if seconds <= top), "+Inf")
-    inc(f"{name}_bucket", 1, **{**labels, "le": top})
-    inc(f"{name}_sum", seconds, **labels)
-    inc(f"{name}_count", 1, **labels)
+    """Count one value of a histogram."""
+    _prepared(name, tuple(labels.items())).observe(seconds)
 
 
 def gauge(fields: dict[str, float], name: str, value: float, **labels: object) -> None:

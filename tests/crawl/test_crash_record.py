@@ -47,14 +47,14 @@ def test_a_crash_blames_what_was_in_flight(tmp_path: Path) -> None:
 
 
 def test_a_crash_blames_the_page_that_was_being_read(tmp_path: Path) -> None:
-    assert dies(tmp_path, f"with record.reading(9): {CRASH}") == [(9,)]
-    assert [set(one) for one in dies(tmp_path, f"with record.reading(9): pass\n{CRASH}")] == [{5, 7}]
+    assert dies(tmp_path, f"record.begin_reading(9); {CRASH}") == [(9,)]
+    assert [set(one) for one in dies(tmp_path, f"record.begin_reading(9); record.end_reading()\n{CRASH}")] == [{5, 7}]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_kill_from_outside_blames_no_url(tmp_path: Path, number: signal.Signals) -> None:
     how = f"signal.signal({number:d}, signal.SIG_DFL); " if number is not signal.SIGKILL else ""
-    assert dies(tmp_path, f"{how}\nwith record.reading(9): os.kill(os.getpid(), {number:d})") == [()]
+    assert dies(tmp_path, f"{how}\nrecord.begin_reading(9); os.kill(os.getpid(), {number:d})") == [()]
 
 
 def test_a_process_that_ends_as_it_should_leaves_nothing(tmp_path: Path) -> None:

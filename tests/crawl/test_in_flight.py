@@ -29,7 +29,9 @@ class Sender:
 
 
 def in_flight(sender: Sender) -> InFlight:
-    fakes: Any = SimpleNamespace(may_run=lambda _: True, foreign=(), denies=lambda _: False, hold=lambda _: None)
+    fakes: Any = SimpleNamespace(
+        may_run=lambda _: True, foreign=(), denies=lambda _: False, hold=lambda _: None, learn=lambda *_: None
+    )
     return InFlight(
         Settings(), sender, fakes, fakes, fakes, stored=fakes, on_back=lambda: None,  # type: ignore[arg-type]
         browser=lambda: sender, documents=DocumentLimits.of(Settings()), may_continue=lambda: True,  # type: ignore[arg-type,return-value]

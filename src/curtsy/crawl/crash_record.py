@@ -52,16 +52,13 @@ class CrashRecord:
             self._cells[cell] = 0
             self._free.append(cell)
 
-    @contextmanager
-    def reading(self, fence: int) -> Iterator[None]:
-        """A page is being read in this process."""
-        if self._cells is None:
-            yield
-            return
-        self._cells[0] = fence
-        try:
-            yield
-        finally:
+    def begin_reading(self, fence: int) -> None:
+        """A page is being read in this process, until `end_reading`."""
+        if self._cells is not None:
+            self._cells[0] = fence
+
+    def end_reading(self) -> None:
+        if self._cells is not None:
             self._cells[0] = 0
 
 

@@ -9,28 +9,26 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from typing import Any, Protocol
 
 from curtsy.content.documents.model import FileText
-from curtsy.content.reading import ParseTimeout, Reading, within
-from curtsy.content.sitemaps import sitemap
-from curtsy.core import metrics
+from curtsy.content.reading import Reading
+from curtsy.core import metrics, tracing
 from curtsy.core.clock import boot
 from curtsy.core.model import Kind, Lane, Lease, Page
-from curtsy.core.observe import count, log
+from curtsy.core.observe import count
 from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
-from curtsy.core.threads import in_thread
 from curtsy.crawl import crash_record, results
 from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.crawl_cache import CrawlCache
-from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_policy import HostPolicy
 from curtsy.crawl.request_builder import RequestBuilder
 from curtsy.crawl.results import UNSENT, Result
+from curtsy.crawl.slow_reading import RequestUnderWay, SlowReading
 from curtsy.crawl.url_runs import Follower, UrlRuns
 from curtsy.fetch.document_limits import DocumentLimits
 from curtsy.fetch.http import HttpFetcher
@@ -39,8 +37,6 @@ from curtsy.frontier.messages import Release
 from curtsy.rules.politeness import FINE, is_fine
 from curtsy.rules.robots_policy import DENIED, refusal
 from curtsy.rules.urls import origin
-from curtsy.services.document_process import documents, limits_of
-from curtsy.services.reader_process import aside
 from curtsy.store.warc import WarcRecord
 
 Headers = tuple[tuple[str, str], ...]
@@ -49,16 +45,6 @@ _OF_BODY = re.compile(r"content-|transfer-|connection$|keep-alive$|trailer$|upgr
 #: a host whose crawl this process does not serve is not leased again for this long
 _FOREIGN_MS = 2_000
 _MAX_TROUBLED = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """A lease whose request is under way."""
-
-    lease: Lease
-    #: None for robots.txt
-    context: CrawlContext | None
-    previous: Page | None = None
 
 
 class Fetcher(Protocol):
@@ -86,13 +72,11 @@ class InFlight:
         self._host_policy, self._groups = host_policy, groups
         #: starts the browser when the first page needs it
         self._browser = browser
-        #: reads the stored response of a page
-        self._stored = stored
         self._on_back = on_back
         self._documents = documents
         self._requests = RequestBuilder(settings, documents)
         self._rng = random.Random()
-        self.under_way: dict[int, _Request] = {}
+        self.under_way: dict[int, RequestUnderWay] = {}
         self.runs = UrlRuns(may_continue)
         #: slots of hosts without a delay in `back`: they are idle until the next exchange
         self.idle_slots = 0
@@ -110,13 +94,10 @@ class InFlight:
         self._blocked_at: dict[str, float] = {}
         #: when the last request that was sent ended
         self.last_end = boot()
-        #: stored bodies and long sitemaps that are being read
-        self.reading = 0
         self.tasks: set[asyncio.Task[None]] = set()
-        #: one heavy page is read at a time, and one document
-        self._aside, self._reader = asyncio.Lock(), asyncio.Lock()
-        #: the run ends: documents that are not read yet are fetched again
-        self._no_time = asyncio.Event()
+        self._slow = SlowReading(
+            settings, groups, documents, self._result, stored, crawl_cache.learn, on_back, self.blamed
+        )
 
     def begin(self) -> None:
         """A run begins: nothing of an earlier one is in flight."""
@@ -127,8 +108,12 @@ class InFlight:
         self.idle_slots = 0
         self.starts.clear()
         self.blamed.clear()
-        self.reading = 0
-        self._no_time.clear()
+        self._slow.begin()
+
+    @property
+    def reading(self) -> int:
+        """Number of pages, documents and sitemaps that are being read outside the event loop."""
+        return self._slow.reading
 
     @property
     def leases(self) -> list[Lease]:
@@ -193,7 +178,7 @@ class InFlight:
                 unasked = results.unasked_robots(lease, DENIED, boot())
                 self._bring(unasked, Release(lease=lease, started=None, ended=boot(), hold=entry.chain is None))
                 return
-            self.under_way[lease.fence] = _Request(lease, None)
+            self.under_way[lease.fence] = RequestUnderWay(lease, None)
             self._record.begin(lease.fence)
             self._fetcher.start(self._requests.for_robots(lease), self._completed)
             return
@@ -218,7 +203,7 @@ class InFlight:
             return
         # Only the first attempt is conditional: if the stored body cannot be read, the next one fetches the page.
         job = self._requests.for_url(lease, context, previous if not entry.attempts else None)
-        self.under_way[lease.fence] = _Request(lease, context, previous)
+        self.under_way[lease.fence] = RequestUnderWay(lease, context, previous)
         self._record.begin(lease.fence)
         if entry.kind is Kind.BROWSER:
             # Its start is not reported: the host has no other request while the visit lasts.
@@ -274,13 +259,16 @@ class InFlight:
         asyncio.get_running_loop().call_soon(self._on_back)
 
     def _completed(self, fence: int, outcome: Outcome) -> None:
-        self._record.end(fence)
-        with self._record.reading(fence):
-            try:
-                self._done(fence, outcome)
-            except Exception:
-                self.blamed.add(fence)
-                raise
+        record = self._record
+        record.end(fence)
+        record.begin_reading(fence)
+        try:
+            self._done(fence, outcome)
+        except Exception:
+            self.blamed.add(fence)
+            raise
+        finally:
+            record.end_reading()
 
     def _done(self, fence: int, outcome: Outcome) -> None:
         """A fetch ended: its slot is returned with the next exchange, its result joins a group."""
@@ -299,7 +287,6 @@ class InFlight:
             self._bring(result, result.release(hold=lease.entry.chain is None))
             return
         assert request.context is not None
-        count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
         _measure(outcome, lease.delay_ms)
         passed_on = lease.delay_ms == 0 and self._pass_on(request, outcome)
         asked = lease.entry.kind is Kind.PAGE and request.previous is not None and not lease.entry.attempts
@@ -311,12 +298,10 @@ class InFlight:
             self._crawl_cache.learn(lease.host, result.needed_browser)
         self._bring(result, None if passed_on else result.release())
         if not result.is_complete:
-            self.reading += 1
-            aside = result.is_heavy or result.unread is not None
-            self.spawn(self._read_heavy(request, result) if aside else self._read_long(result, request.context))
+            self.spawn(self._slow.read(request, result))
 
-    def _pass_on(self, request: _Request, outcome: Outcome) -> bool:
-        """Starts the next URL of the run before this page is parsed. False: the slot goes back with the result."""
+    def _pass_on(self, request: RequestUnderWay, outcome: Outcome) -> bool:
+        """Starts the next URL of the run before this page is parsed. False: the slot is returned with the result."""
         lease = request.lease
         assert request.context is not None
         if outcome.started is not None:
@@ -348,7 +333,7 @@ class InFlight:
         if not outcome.body and budget.used:
             budget.free(fence)
 
-    def _result(self, request: _Request, outcome: Outcome, reading: Reading | FileText | None = None) -> Result:
+    def _result(self, request: RequestUnderWay, outcome: Outcome, reading: Reading | FileText | None = None) -> Result:
         assert request.context is not None
         rules = self._crawl_cache.rules.get(origin(request.lease.entry.url))
         return results.of_url(
@@ -377,133 +362,35 @@ class InFlight:
         if release is not None:
             self._return(release, has_result=True)
 
-    def _unchanged(self, request: _Request, outcome: Outcome, passed_on: bool) -> None:
+    def _unchanged(self, request: RequestUnderWay, outcome: Outcome, passed_on: bool) -> None:
         """304: the stored body is read again for its links; the slot does not wait for that."""
         assert request.previous is not None
         result = results.unchanged(request.lease, outcome, self._settings, self._rng, request.previous)
         self._bring(result, None if passed_on else result.release())
-        self.reading += 1
-        self.spawn(self._read_stored(request, request.previous, result, outcome))
-
-    async def _read_stored(self, request: _Request, previous: Page, result: Result, outcome: Outcome) -> None:
-        try:
-            if previous.document is not None:
-                await self._documents.budget.room(result.lease.fence, previous.size)
-            record = await self._stored(previous)
-            if record is None:
-                raise LookupError("its record is missing")
-            headers = _renewed(record.headers, outcome.headers)
-            stored = replace(outcome, status=200, headers=headers, body=record.body)
-            again = self._result(request, stored)
-            if again.is_heavy or again.unread is not None:
-                again = await self._read_aside(request, again)
-            result = results.completed(result, again)
-        except Exception as error:
-            log("stored_body_unreadable", level="warning", url=request.lease.entry.url, error=str(error))
-            result = results.ask_again(result, "stored_body_unreadable")
-        finally:
-            self.reading -= 1
-        self._groups.hold(result)
-
-    async def _read_heavy(self, request: _Request, result: Result) -> None:
-        """A document, or a page that may block the parser for long: the loop continues in the meantime."""
-        lease = result.lease
-        try:
-            result = results.completed(result, await self._read_aside(request, result))
-            if result.needed_browser is not None:
-                self._crawl_cache.learn(lease.host, result.needed_browser)
-        except Exception as error:
-            # Nothing is known of the page: its lease ends as if it had crashed the worker.
-            count("unexpected_errors")
-            log("page_unreadable", level="error", url=lease.entry.url, error=repr(error))
-            self._groups.drop(lease.fence)
-            self.blamed.add(lease.fence)
-        else:
-            self._groups.hold(result)
-            self._on_back()
-        finally:
-            self.reading -= 1
-
-    async def _read_aside(self, request: _Request, result: Result) -> Result:
-        """The page as a separate process reads it."""
-        if result.unread is not None:
-            return await self._read_document(request, result, result.unread)
-        context, outcome = request.context, result.outcome
-        assert context is not None
-        assert outcome is not None
-        s = self._settings
-        given = (outcome.body, outcome.header("content-type"), result.lease.entry.url, s.agent, context.auto_render)
-        count("heavy_pages")
-        try:
-            async with self._aside:
-                reading = await in_thread(aside.read, s.parse_timeout_s, *given)
-        except ParseTimeout:
-            return results.give_up(result, s)
-        return self._result(request, outcome, reading)
-
-    async def _read_document(self, request: _Request, result: Result, kind: str) -> Result:
-        """A document as its process reads it. What is wrong with it is a fact of its page, not a failure."""
-        outcome = result.outcome
-        assert outcome is not None
-        count("documents")
-        stop, limits = threading.Event(), limits_of(self._settings)
-        async with self._reader:
-            if self._no_time.is_set():
-                return results.fetch_again(result)
-            given = (kind, outcome.body, outcome.header("content-type"), limits, stop)
-            reading = asyncio.ensure_future(in_thread(documents.facts, *given))
-            late = asyncio.ensure_future(self._no_time.wait())
-            await asyncio.wait((reading, late), return_when=asyncio.FIRST_COMPLETED)
-            late.cancel()
-            if not reading.done():
-                documents.abort(stop)
-                await asyncio.wait((reading,))
-                return results.fetch_again(result)
-        return self._result(request, outcome, reading.result())
+        self.spawn(self._slow.read_stored(request, request.previous, result, outcome))
 
     def give_up_documents(self) -> None:
         """The run ends: documents that are not read yet are fetched again by another run."""
-        self._no_time.set()
-
-    async def _read_long(self, result: Result, context: CrawlContext) -> None:
-        """A long sitemap: the loop does other work between the slices of its links."""
-        assert result.outcome is not None
-        url, links = result.lease.entry.url, []
-        try:
-            # A sitemap may be fifty times as long as a page.
-            limit_s = self._settings.parse_timeout_s * (1 + len(result.outcome.body) / 1e6)
-            content = await in_thread(within, limit_s, sitemap, result.outcome.body, results.MAX_SITEMAP_URLS)
-            listings = await in_thread(results.listings_of, url, content, context.folding)
-            for some in results.sitemap_links(url, context, content):
-                links += some
-                await asyncio.sleep(0)
-        except ParseTimeout:
-            self._groups.hold(results.give_up(result, self._settings))
-            self._on_back()
-        except Exception as error:
-            # Without all of its links it is not done: its lease ends as if it had crashed the worker.
-            count("unexpected_errors")
-            log("sitemap_unreadable", level="error", url=url, error=repr(error))
-            self._groups.drop(result.lease.fence)
-            self.blamed.add(result.lease.fence)
-        else:
-            self._groups.hold(results.with_links(result, links, listings))
-            self._on_back()
-        finally:
-            self.reading -= 1
+        self._slow.give_up_documents()
 
 
-def _renewed(stored: Headers, answered: Headers) -> Headers:
-    """The headers of a 304 replace those of the stored response (RFC 9110 15.4.5), except headers that describe the
-    body or the connection. Cookies are set by the 304, not by the stored response."""
-    fresh = tuple(pair for pair in answered if not _OF_BODY.match(pair[0]))
-    names = {"set-cookie", *(name.lower() for name, _ in fresh)}
-    return (*(pair for pair in stored if pair[0].lower() not in names), *fresh)
+_BYTES = metrics.Counter("curtsy_response_bytes_total")
+_FETCH, _DELAY = metrics.Histogram("curtsy_fetch_seconds"), metrics.Histogram("curtsy_delay_seconds")
+
+
+@cache
+def _class_of(status: int) -> tuple[str, metrics.Counter]:
+    """The names under which responses of a status are counted."""
+    if not status:
+        return "no_answer", metrics.Counter("curtsy_responses_total", status="none")
+    return f"status_{status // 100}xx", metrics.Counter("curtsy_responses_total", status=f"{status // 100}xx")
 
 
 def _measure(outcome: Outcome, delay_ms: int) -> None:
-    metrics.inc("curtsy_responses_total", status=f"{outcome.status // 100}xx" if outcome.status else "none")
-    metrics.inc("curtsy_response_bytes_total", len(outcome.body))
+    name, responses = _class_of(outcome.status)
+    count(name)
+    responses.inc()
+    _BYTES.inc(len(outcome.body))
     if outcome.started is not None:
-        metrics.observe("curtsy_fetch_seconds", outcome.ended - outcome.started)
-        metrics.observe("curtsy_delay_seconds", delay_ms / 1000)
+        _FETCH.observe(outcome.ended - outcome.started)
+        _DELAY.observe(delay_ms / 1000)

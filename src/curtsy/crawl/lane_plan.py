@@ -34,8 +34,20 @@ class LanePlan:
         """An exchange that leases nothing."""
         return [(lane, 0) for lane in self.lanes]
 
-    def wants(self, others: int, slow: int, visits: int) -> list[tuple[Lane, int]]:
-        """(lane, leases wanted), given what is under way: in the slow lane, in browsers, and elsewhere."""
+    def wants(self, others: int, slow: int, visits: int, room: int | None = None) -> list[tuple[Lane, int]]:
+        """(lane, leases wanted), given what is in flight: in the slow lane, in browsers, and elsewhere.
+
+        `room`: the number of requests whose documents fit in memory. Per lane, no more is leased than fits; at least
+        one at a time.
+        """
+        wanted = self._free(others, slow, visits)
+        if room is None:
+            return wanted
+        busy = others + slow + visits
+        left = max(room - busy, 0 if busy else 1)
+        return [(lane, min(n, left)) for lane, n in wanted]
+
+    def _free(self, others: int, slow: int, visits: int) -> list[tuple[Lane, int]]:
         if self.solo_wanted:
             lane = Lane.BATCH if Lane.BATCH in self.lanes else self.lanes[0]
             return [(Lane.RENDER if self._solo_render else lane, 0 if others + slow + visits else 1)]

@@ -25,6 +25,7 @@ from curtsy.crawl.host_policy import HostPolicy
 from curtsy.crawl.idle_time import GAP_S, Doing, IdleTime, describe_wait
 from curtsy.crawl.in_flight import InFlight
 from curtsy.crawl.lane_plan import BATCH, LANES, LanePlan
+from curtsy.crawl.lease_start import LeaseStarter
 from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.outages import Outages
 from curtsy.fetch.document_limits import DocumentLimits
@@ -95,11 +96,10 @@ class Shift:
             settings, self.fetcher, self._crawl_cache, self.host_policy, self._groups, self._stored, self._wake_soon,
             self._open_browser, self._documents, self._may_continue,
         )  # fmt: skip
+        self._starter = LeaseStarter(self._in_flight, self._crawl_cache, self._outages, stop)
         self._plan = LanePlan(settings, lanes)
         self._timer: asyncio.TimerHandle | None = None
         self._renew_at = 0.0
-        #: leases whose crawl or robots rules are being read from the store
-        self._waiting: dict[int, Lease] = {}
         #: how long requests in flight may take when a run ends
         self._drain_s = settings.drain_s
         self._draining = False
@@ -154,7 +154,7 @@ class Shift:
         """Drops the state of an earlier run. Leases that it did not commit or give back expire."""
         self._in_flight.begin()
         self._groups.begin()
-        self._waiting.clear()
+        self._starter.clear()
         self._plan.begin(lanes)
         self._renew_at, self.out_of_work, self._draining = 0.0, False, False
         self._drain_s = self.settings.drain_s if drain_s is None else drain_s
@@ -205,7 +205,7 @@ class Shift:
         if reply is None:
             self.pauses.note(Doing.WORK if self._is_busy() else Doing.NOTHING, boot())
             return
-        self._start_all(reply.leases)
+        self._starter.start(reply.leases)
         if reply.trouble is not None:
             await self._recover(reply.trouble)
         await self._renew_leases()
@@ -228,10 +228,8 @@ class Shift:
             return self._plan.nothing
         slow = self._in_flight.of_lane(Lane.SLOW)
         visits = self._visits() if Lane.RENDER in self._plan.lanes else 0
-        others = len(self._in_flight.under_way) + len(self._waiting) - slow - visits
-        wanted = self._plan.wants(others, slow, visits)
-        room = self._documents.budget.requests()
-        return wanted if room is None else self._fitting(wanted, room)
+        others = len(self._in_flight.under_way) + len(self._starter) - slow - visits
+        return self._plan.wants(others, slow, visits, room=self._documents.budget.requests())
 
     def _may_continue(self) -> bool:
         """Whether runs of URLs continue: nothing waits that the next lease would wait for too."""
@@ -244,15 +242,8 @@ class Shift:
             return 1
         return self._in_flight.runs.longest(len(self._in_flight.under_way))
 
-    def _fitting(self, wanted: list[tuple[Lane, int]], room: int) -> list[tuple[Lane, int]]:
-        """Per lane, no more leases than have room for the documents that they may bring; at least one at a time."""
-        busy = len(self._in_flight.under_way) + len(self._waiting)
-        left = max(room - busy, 0 if busy else 1)
-        return [(lane, min(n, left)) for lane, n in wanted]
-
     def _visits(self) -> int:
-        waiting = sum(lease.lane is Lane.RENDER for lease in self._waiting.values())
-        return self._in_flight.of_lane(Lane.RENDER) + waiting
+        return self._in_flight.of_lane(Lane.RENDER) + self._starter.of_lane(Lane.RENDER)
 
     async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
         in_flight = self._in_flight
@@ -365,39 +356,6 @@ class Shift:
         self._timer = None
         self._wake.set()
 
-    # Starting
-
-    def _start_all(self, leases: list[Lease]) -> None:
-        """Leases that need data from the store wait for it in a task: other slots go back meanwhile."""
-        # A run needs the same data for all of its URLs.
-        waiting = [lease for lease in leases if self._crawl_cache.is_missing(lease)]
-        if waiting:
-            self._waiting.update((lease.fence, lease) for lease in waiting)
-            self._in_flight.spawn(self._load_and_start(waiting))
-        self._start_ready([lease for lease in leases if lease.fence not in self._waiting], {})
-
-    def _start_ready(self, leases: list[Lease], before: dict[int, Page]) -> None:
-        for lease in leases:
-            if lease.follows:
-                self._in_flight.runs.add(lease, before.get(lease.fence))
-        for lease in leases:
-            if not lease.follows:
-                self._in_flight.start(lease, before.get(lease.fence))
-
-    async def _load_and_start(self, leases: list[Lease]) -> None:
-        try:
-            await self._outages.persist(lambda: self._crawl_cache.load(leases))
-            before = await self._outages.persist(lambda: self._crawl_cache.previous(leases))
-        finally:
-            for lease in leases:
-                self._waiting.pop(lease.fence, None)
-        if self.stop.drain:
-            # In this order, the first one ends at the head of its list again.
-            for lease in reversed(leases):
-                self._in_flight.give_back(lease)
-        else:
-            self._start_ready(leases, before)
-
     def _look_up(self, hosts: set[str]) -> None:
         """Resolves names before their hosts' first slots are taken."""
         if hosts and self.settings.politeness_unit == "host":
@@ -411,7 +369,7 @@ class Shift:
         if now < self._renew_at:
             return
         self._renew_at = now + self.settings.heartbeat_s
-        leases = self._in_flight.leases + list(self._waiting.values())
+        leases = self._in_flight.leases + self._starter.waiting
         try:
             lost = await self.frontier.renew_leases(leases + [result.lease for result in self._groups.held.values()])
         except EpochLost as error:

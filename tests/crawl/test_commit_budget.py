@@ -9,9 +9,10 @@ import pytest
 from curtsy.core.model import Crawl, Entry, Lane, Lease, NewUrl
 from curtsy.core.outcome import Action, Decision, Outcome
 from curtsy.core.settings import Settings
+from curtsy.crawl.commit_rows import Body, Links
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.results import PageFacts, Result, Returned
-from curtsy.crawl.transaction import Body, Links, Transaction, Written
+from curtsy.crawl.transaction import Transaction, Written
 from curtsy.frontier.messages import Times
 from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, queues, urls
@@ -58,7 +59,7 @@ class Pages:
     def commit(self, *results: tuple[int, int]) -> Written:
         group = [self.result(i, fence) for i, fence in results]
         bodies = {done.result.lease.fence: Body(sha256(b"x").hexdigest()) for done in group}
-        return self.store.run(self.transaction, group, Links(), bodies, NOW)
+        return self.store.run(self.transaction, self.transaction.plan(group, Links(), bodies, NOW))
 
     def ends(self) -> list[str]:
         with self.store.read() as tx:

@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from curtsy.core.model import Entry, Lane, Lease
 from curtsy.core.outcome import HostEffect
 from curtsy.core.settings import Settings
+from curtsy.crawl import commit_queue
 from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.results import Result, Returned, not_sent
 from curtsy.frontier.messages import Times
@@ -48,6 +51,24 @@ def test_a_group_is_handed_over_when_it_is_full_or_all_is_quiet() -> None:
     bring(quiet, result(1))
     quiet.hand_over(idle=True)
     assert not quiet.is_begun
+
+
+def test_a_group_is_handed_over_early_while_the_frontier_has_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(commit_queue, "boot", lambda: now)
+    some = groups()
+    bring(some, result(1))
+    some.hand_over(idle=False, starved=True)
+    assert some.is_begun, "others of its time belong to it"
+    now += 0.06
+    some.hand_over(idle=False)
+    assert some.is_begun
+    some.hand_over(idle=False, starved=True)
+    assert not some.is_begun
+    bring(some, result(2))
+    now += 0.06
+    some.hand_over(idle=False, starved=True)
+    assert some.is_begun, "the store has not taken the last one"
 
 
 def test_a_result_that_blocks_its_host_is_handed_over_at_once() -> None:
@@ -99,19 +120,20 @@ async def _hold_three() -> None:
 
     def durable() -> None:
         left.append(set(some.held))
-        if len(left) == 3:
+        if not some.held:
             over.set()
 
     some = CommitQueue(Settings(commit_pages=1), commit, durable)
     writer = asyncio.get_running_loop().create_task(some.write())
-    for fence in (1, 2, 3):
+    for fence in (1, 2, 3, 4):
         some.hold(result(fence))
         some.collect(fence, TIMES)
         some.hand_over(idle=False)
         await entered.wait()
-    assert (some.is_full, some.is_empty, set(some.held)) == (True, False, {1, 2, 3})
+    assert (some.is_full, some.is_empty, set(some.held)) == (True, False, {1, 2, 3, 4})
     go.set()
     await over.wait()
-    assert left == [{2, 3}, {3}, set()]
+    # Two groups that wait are committed together, never three.
+    assert left == [{2, 3, 4}, {4}, set()]
     assert some.is_empty
     writer.cancel()

@@ -27,9 +27,10 @@ from curtsy.core.observe import counters
 from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl import maintenance
+from curtsy.crawl.commit_rows import Body, Links
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.results import PageFacts, Result, Returned
-from curtsy.crawl.transaction import Body, Links, Transaction
+from curtsy.crawl.transaction import Transaction
 from curtsy.frontier.messages import ReapedLease, ReapedSlot, Times
 from curtsy.records import stages
 from curtsy.rules.robots_policy import RobotsDecision
@@ -77,7 +78,7 @@ class World:
             )
             for done in group
         }
-        self.store.run(self.transaction, group, Links(fresh=fresh), bodies, NOW)
+        self.store.run(self.transaction, self.transaction.plan(group, Links(fresh=fresh), bodies, NOW))
 
     def _result(self, pick: random.Random) -> Returned:
         crawl, host, i = pick.choice(self.crawls).n, pick.choice(HOSTS).lower(), pick.randrange(URLS)

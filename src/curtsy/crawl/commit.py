@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import chain as concatenate
-from typing import Any, TypeVar
+from typing import Any
 
 from curtsy.core import clock, metrics
 from curtsy.core.failpoints import point
@@ -24,10 +24,11 @@ from curtsy.core.model import Entry, Kind, NewUrl, Page
 from curtsy.core.observe import count
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
+from curtsy.crawl.commit_rows import Body, Links
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.results import Result, Returned
-from curtsy.crawl.transaction import Body, Links, Transaction, Written
+from curtsy.crawl.transaction import Transaction, Written
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Settled, epoch_of
 from curtsy.rules.urls import short
@@ -38,8 +39,6 @@ from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore
 from curtsy.store.warc import Packed, WarcItem
 
-T = TypeVar("T")
-W = TypeVar("W")
 #: larger bodies are hashed and compressed in a thread
 _LARGE_BYTES = 128 * 1024
 #: number of smaller bodies per iteration of the event loop
@@ -75,12 +74,13 @@ class Committer:
         now_ms = _latest(group) or clock.now_ms()
         written: Written | None = None
         gone: set[tuple[int, bytes]] = set()
+        # Repeated if a page that a body refers to was deleted meanwhile: the bodies are written without the reference.
         while written is None:
             bodies = await self._persist(lambda g=gone: self._write_bodies(group, g))  # type: ignore[misc]
             point("commit.segments")
             try:
                 written = await self._persist(
-                    lambda b=bodies: in_thread(self._store.run, self._transaction, group, links, b, now_ms)  # type: ignore[misc]
+                    lambda b=bodies: in_thread(self._write_rows, group, links, b, now_ms)  # type: ignore[misc]
                 )
             except pages.BodiesGone as deleted:
                 gone = gone | deleted.keys
@@ -122,14 +122,20 @@ class Committer:
         """
         kept = [(done, done.result.outcome) for done in group if done.result.page is not None and done.result.outcome]
         digests: dict[int, str] = {}
-        for number, (done, outcome) in enumerate(kept):
-            digests[done.result.lease.fence] = await _now_or_aside(number, len(outcome.body), _digest, outcome.body)
+        for number, (done, outcome) in enumerate(kept, 1):
+            body_ = outcome.body
+            large = len(body_) > _LARGE_BYTES
+            digests[done.result.lease.fence] = await in_thread(_digest, body_) if large else _digest(body_)
+            if number % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
         same = await in_thread(self._same_bodies, [done.result for done, _ in kept], digests)
         packed: list[Packed] = []
         placed: dict[int, Body] = {}
         order: list[tuple[int, Body]] = []
         firsts: dict[tuple[int, str], Returned] = {}
-        for number, (done, outcome) in enumerate(kept):
+        for number, (done, outcome) in enumerate(kept, 1):
+            if number % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
             fence, crawl = done.result.lease.fence, done.result.lease.crawl
             digest = digests[fence]
             before = done.result.previous
@@ -150,8 +156,8 @@ class Committer:
             else:
                 body, twin = Body(digest), None
             item = _warc_item(done, digest, self._contexts, twin)
-            size = len(outcome.body) + len(outcome.screenshot or b"")
-            packed.append(await _now_or_aside(number, size, warc.records, item))
+            large = len(outcome.body) + len(outcome.screenshot or b"") > _LARGE_BYTES
+            packed.append(await in_thread(warc.records, item) if large else warc.records(item))
             order.append((fence, body))
         for (fence, body), ref in zip(order, await in_thread(self._segments.append, packed), strict=True):
             placed[fence] = body._replace(ref=ref)
@@ -178,7 +184,13 @@ class Committer:
         earlier = [] if schedule is None else schedules.crawls_of(tx, schedule, _EARLIER_CRAWLS)
         return [crawl, *(n for n in earlier if n != crawl)]
 
-    # 4
+    # Step 3: one database transaction
+
+    def _write_rows(self, group: Sequence[Returned], links: Links, bodies: Mapping[int, Body], now_ms: int) -> Written:
+        plan = self._transaction.plan(group, links, bodies, now_ms)
+        return self._store.run(self._transaction, plan)
+
+    # Step 4: the frontier
 
     async def _update_frontier(self, group: Sequence[Returned], written: Written, epochs: list[int | None]) -> None:
         for n, version in written.versions.items():
@@ -274,19 +286,6 @@ def _settled(result: Result, written: Written) -> Settled:
 
 def _entry(link: NewUrl) -> Entry:
     return Entry(url=link.url, kind=link.kind, depth=link.depth, chain=link.chain)
-
-
-async def _now_or_aside(number: int, size: int, work: Callable[[W], T], given: W) -> T:
-    """work(given) without blocking the loop for long.
-
-    Short work is done here, some pages at a time: switching to a thread and back for every page costs more than the
-    work itself.
-    """
-    if size > _LARGE_BYTES:
-        return await in_thread(work, given)
-    if number % _AT_A_TIME == _AT_A_TIME - 1:
-        await asyncio.sleep(0)
-    return work(given)
 
 
 def _digest(body: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
 from curtsy.core.clock import boot
@@ -10,6 +11,11 @@ from curtsy.core.settings import Settings
 from curtsy.crawl.results import Result, Returned
 from curtsy.fetch.document_limits import BodyBudget
 from curtsy.frontier.messages import Times
+
+#: a group is handed over at this age if the frontier has no other work: its links may be what all processes wait for
+_EARLY_S = 0.05
+#: waiting groups that are committed together may have this many times the size of one
+_TOGETHER = 2
 
 
 class CommitQueue:
@@ -29,8 +35,10 @@ class CommitQueue:
         self.held: dict[int, Result] = {}
         #: the group that is being committed
         self.writing: list[Returned] = []
-        self._queue: asyncio.Queue[list[Returned]] = asyncio.Queue()
-        #: times of slots that are back while their page is still being read, by fence
+        #: groups that wait for the store, oldest first, with their bytes
+        self._ready: deque[tuple[list[Returned], int]] = deque()
+        self._some_ready = asyncio.Event()
+        #: times of returned slots whose page is still being read, by fence
         self._waiting: dict[int, Times | None] = {}
         self._group: list[Returned] = []
         self._bytes = 0
@@ -43,13 +51,14 @@ class CommitQueue:
         self._documents.clear()
         self._waiting.clear()
         self.writing = []
-        self._queue = asyncio.Queue()
+        self._ready.clear()
+        self._some_ready.clear()
         self._group, self._bytes, self._urgent = [], 0, False
 
     @property
     def is_full(self) -> bool:
         """Two groups wait for the store: nothing more may be leased."""
-        return self._queue.qsize() >= 2
+        return len(self._ready) >= 2
 
     @property
     def is_begun(self) -> bool:
@@ -59,7 +68,7 @@ class CommitQueue:
     @property
     def is_empty(self) -> bool:
         """Everything that joined a group is durable."""
-        return not (self._group or self.writing) and self._queue.empty()
+        return not (self._group or self.writing or self._ready)
 
     def hold(self, result: Result) -> None:
         """The fetch ended, or a page that was still being read is complete now."""
@@ -94,24 +103,45 @@ class CommitQueue:
         if blocks or result.robots is not None or result.member is not None:
             self._urgent = True
 
-    def hand_over(self, *, idle: bool) -> None:
-        """Hands the group over at 200 pages, 16 MB or 1 s; at once if it blocks a host or changes its rules."""
+    def hand_over(self, *, idle: bool, starved: bool = False) -> None:
+        """Starts the commit of the group at 200 pages, 16 MB or 1 s; at once if it blocks a host or changes its rules.
+
+        `idle`: this process has nothing else to do. `starved`: the frontier lists no URL that is not leased.
+        """
         if not self._group:
             return
         s = self._settings
+        age_s = boot() - self._since
         full = len(self._group) >= s.commit_pages or self._bytes >= s.commit_mb * 1_000_000
-        if full or idle or self._urgent or boot() - self._since >= s.commit_s:
-            self._queue.put_nowait(self._group)
+        early = starved and age_s >= _EARLY_S and not (self.writing or self._ready)
+        if full or idle or self._urgent or early or age_s >= s.commit_s:
+            self._ready.append((self._group, self._bytes))
+            self._some_ready.set()
             self._group, self._bytes, self._urgent = [], 0, False
 
     async def write(self) -> None:
         """Commits groups in order, forever."""
         while True:
-            group = await self._queue.get()
-            self.writing = group
+            await self._some_ready.wait()
+            self.writing = group = self._take()
             await self._commit(group)
             for returned in group:
                 self.held.pop(returned.result.lease.fence, None)
                 self._documents.free(returned.result.lease.fence)
             self.writing = []
             self._durable()
+
+    def _take(self) -> list[Returned]:
+        """The next group, together with the one after it if both wait: a slow store syncs less often."""
+        group, size = self._ready.popleft()
+        s = self._settings
+        while self._ready:
+            more, bytes_ = self._ready[0]
+            large = len(group) + len(more) > _TOGETHER * s.commit_pages
+            if large or size + bytes_ > _TOGETHER * s.commit_mb * 1_000_000:
+                break
+            self._ready.popleft()
+            group, size = [*group, *more], size + bytes_
+        if not self._ready:
+            self._some_ready.clear()
+        return group

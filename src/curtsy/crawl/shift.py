@@ -105,6 +105,8 @@ class Shift:
         self._draining = False
         #: when the next host is due, by the boot clock
         self._next_due = 0.0
+        #: the last leases were full runs of URLs, so their hosts probably have more URLs in their lists
+        self._more_listed = False
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
         self.pauses = IdleTime()
@@ -210,7 +212,9 @@ class Shift:
             await self._recover(reply.trouble)
         await self._renew_leases()
         idle = self._is_idle(reply)
-        self._groups.hand_over(idle=idle)
+        # A host whose slots are all in use is not due, but a full run of URLs shows that it has more URLs.
+        starved = reply.next_ms is None and not reply.leases and not self._more_listed
+        self._groups.hand_over(idle=idle, starved=starved)
         # A commit or scan that ended during the exchange may have made work due: then the next round decides.
         nothing = idle and not self._may_get_work() and not self._is_busy()
         self.out_of_work = nothing and not awaited
@@ -275,6 +279,9 @@ class Shift:
             self._crawl_cache.halt(reply.halted)
         self._scans.add(reply.scans)
         self._plan.note(reply, solo=solo)
+        if reply.leases:
+            slots = sum(not lease.follows for lease in reply.leases)
+            self._more_listed = urls_per_slot > 1 and len(reply.leases) == slots * urls_per_slot
         return reply
 
     def _stop_early_runs(self, reply: LeaseReply, back: Sequence[tuple[Release, bool]]) -> None:

@@ -8,31 +8,21 @@ whose row did not change, only the request is written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from curtsy.core.model import SUBRESOURCE, BodyRef, Failure, Kind, NewUrl, Page, Request, UrlState
+from curtsy.core.model import Failure, Kind, NewUrl, Page, UrlState
 from curtsy.core.outcome import Action
 from curtsy.core.settings import Settings
+from curtsy.crawl import commit_rows as rows
+from curtsy.crawl.commit_rows import Body, Brought, Key, Links, Plan
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_updates import HostUpdates, HostWriter
 from curtsy.crawl.results import Result, Returned
 from curtsy.store import crawls, failures, hosts, outbox, pages, queues, rates, requests, urls
 
-_STATES = {Action.DONE: UrlState.DONE, Action.SKIP: UrlState.SKIPPED, Action.DEAD: UrlState.FAILED}
-Key = tuple[int, bytes]
 QueueKey = tuple[int, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """The links of a group, each once."""
-
-    #: may be new, in order of appearance
-    fresh: Mapping[Key, NewUrl] = field(default_factory=dict)
-    #: the filter says that their rows are in the store
-    known: Sequence[NewUrl] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +55,6 @@ class Written:
     offered: frozenset[tuple[int, str]]
 
 
-class Body(NamedTuple):
-    """Where a page's body is stored."""
-
-    sha256: str
-    ref: BodyRef | None = None
-    #: the page whose body it is
-    same_as: str | None = None
-    #: since the last crawl
-    unchanged: bool = False
-    #: the fence in this group whose body it is
-    first: int | None = None
-
-
 class _Inserted(NamedTuple):
     seqs: Mapping[Key, int]
     stored: Sequence[NewUrl]
@@ -100,14 +77,22 @@ class Transaction:
         self._contexts = contexts
         self._hosts = HostWriter(settings, failing)
 
-    def __call__(
-        self, tx: Any, group: Sequence[Returned], links: Links,
-        bodies: Mapping[int, Body], now_ms: int,
-    ) -> Written:  # fmt: skip
-        left = self._lock_budgets(tx, group)
-        host_updates = self._hosts.write(tx, group, opening := self._queues_of(links), now_ms)
-        opened = queues.open_queues(tx, [(*queue, 0) for queue in opening]) if opening else {}
+    def plan(self, group: Sequence[Returned], links: Links, bodies: Mapping[int, Body], now_ms: int) -> Plan:
+        """Everything that can be prepared before the transaction: SQLite has one writer, which should be short."""
         newest = _newest(group)
+        return Plan(
+            group=group, links=links, bodies=bodies, now_ms=now_ms, newest=newest, opening=self._queues_of(links),
+            settles=[rows.settle(d.result, rows.NO_FENCES, now_ms) for d in newest.values()],
+            requests=rows.requests_of(group),
+            # Nearly always every row changes: the rest is prepared for that case.
+            expected=self._brought(list(newest.values()), group, links, bodies, rows.NO_FENCES),
+        )  # fmt: skip
+
+    def __call__(self, tx: Any, plan: Plan) -> Written:
+        group, links, now_ms, newest = plan.group, plan.links, plan.now_ms, plan.newest
+        left = self._lock_budgets(tx, group)
+        host_updates = self._hosts.write(tx, group, plan.opening, now_ms)
+        opened = queues.open_queues(tx, [(*queue, 0) for queue in plan.opening]) if plan.opening else {}
         budget = _spend(tx, newest, left) if left else _Budget()
         surplus = budget.surplus
         sitemap_entries = [
@@ -115,33 +100,48 @@ class Transaction:
         ]
         if sitemap_entries:
             # All rows of this transaction in one order: a lock must not wait for one that waits for ours.
-            urls.lock(tx, sorted({*newest, *((row.crawl, row.fp) for row in listed)}))
-        changed = urls.settle(tx, [_settle(d.result, surplus, now_ms) for d in newest.values()], now_ms)
-        changed_rows = [newest[key] for key in newest if key in changed]
-        effective = [d.result for d in changed_rows]
-        self._note_rendering(tx, effective)
-        fresh = _effective_links(group, effective, links)
-        inserted = self._insert_links(tx, fresh, opened, _found_on(effective, fresh), now_ms)
-        urls.note_listed(tx, listed)
-        stored = [d for d in changed_rows if d.result.page is not None and d.result.lease.fence not in surplus]
+            urls.lock(tx, sorted({*newest, *((row.crawl, row.fp) for row in sitemap_entries)}))
+        settles = [rows.settle(d.result, surplus, now_ms) for d in newest.values()] if surplus else plan.settles
+        changed = urls.settle(tx, settles, now_ms)
+        brought = plan.expected
+        if surplus or len(changed) < len(newest):
+            changed_rows = [newest[key] for key in newest if key in changed]
+            brought = self._brought(changed_rows, group, links, plan.bodies, surplus)
+        self._note_rendering(tx, brought.results)
+        inserted = self._insert_links(tx, brought.fresh, opened, brought.found_on, now_ms)
+        urls.note_sitemap_entries(tx, sitemap_entries)
+        pages.insert(tx, brought.pages, brought.refers_to)
+        requests.insert(tx, plan.requests)
+        failures.insert(tx, [self._failure(d, now_ms) for d in brought.results if d.decision.action is Action.DEAD])
+        outbox.put(tx, self._extractions(brought.kept, now_ms))
+        versions = self._write_counts(tx, brought, inserted.seqs)
+        rates.add(tx, brought.tally.done, now_ms)
+        return Written(
+            now_ms=now_ms, hosts=host_updates, inserted=inserted.seqs, stored=inserted.stored, known=links.known,
+            refused=inserted.refused, surplus=surplus, pages=len(brought.kept), settled=brought.tally.by_state,
+            used=frozenset(d.result.lease.fence for d in brought.kept) | budget.counted,
+            dead=frozenset(key for key, queue in opened.items() if queue.state == "dead"),
+            versions=versions,
+            offered=frozenset((d.lease.crawl, d.sitemaps_of) for d in brought.results if d.sitemaps_of is not None),
+        )  # fmt: skip
+
+    def _brought(
+        self, changed: Sequence[Returned], group: Sequence[Returned], links: Links, bodies: Mapping[int, Body],
+        surplus: frozenset[int],
+    ) -> Brought:  # fmt: skip
+        """What the results bring whose rows changed."""
+        results = [d.result for d in changed]
+        fresh = rows.effective_links(group, results, links)
+        stored = [d for d in changed if d.result.page is not None and d.result.lease.fence not in surplus]
         # The body of a page that could not be read is stored with its dead letter; it does not count as a page.
         kept = [d for d in stored if d.result.decision.action is not Action.DEAD]
         fences = frozenset(d.result.lease.fence for d in stored)
-        placed = {fence: _placed(bodies, fence, fences) for fence in fences}
-        rows = [self._page(d, placed[d.result.lease.fence]) for d in stored]
-        pages.insert(tx, rows, _others((d.result for d in stored), placed))
-        requests.insert(tx, _requests(group))
-        failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
-        outbox.put(tx, self._extractions(kept, now_ms))
-        versions = self._write_counts(tx, effective, kept, surplus, inserted.seqs)
-        rates.add(tx, _done(effective, kept, surplus), now_ms)
-        return Written(
-            now_ms=now_ms, hosts=host_updates, inserted=inserted.seqs, stored=inserted.stored, known=links.known,
-            refused=inserted.refused, surplus=surplus, pages=len(kept), settled=_by_state(effective, surplus),
-            used=frozenset(d.result.lease.fence for d in kept) | budget.counted,
-            dead=frozenset(key for key, queue in opened.items() if queue.state == "dead"),
-            versions=versions,
-            offered=frozenset((d.lease.crawl, d.sitemaps_of) for d in effective if d.sitemaps_of is not None),
+        placed = {fence: rows.place(bodies, fence, fences) for fence in fences}
+        return Brought(
+            results=results, fresh=fresh, found_on=rows.found_on(results, fresh), kept=kept,
+            pages=[self._page(d, placed[d.result.lease.fence]) for d in stored],
+            refers_to=rows.other_pages((d.result for d in stored), placed),
+            tally=rows.tally(results, kept, surplus),
         )  # fmt: skip
 
     def _extractions(self, kept: Sequence[Returned], now_ms: int) -> list[outbox.Put]:
@@ -239,25 +239,15 @@ class Transaction:
             at_ms=now_ms, request_id=self._contexts[lease.crawl].crawl.request_id,
         )  # fmt: skip
 
-    def _write_counts(
-        self, tx: Any, effective: Sequence[Result], kept: Sequence[Returned], surplus: frozenset[int],
-        inserted: Iterable[Key],
-    ) -> dict[int, int]:  # fmt: skip
+    def _write_counts(self, tx: Any, brought: Brought, inserted: Mapping[Key, int]) -> dict[int, int]:
         """Pages, members and counts of crawls. Returns the versions of crawls whose members joined."""
-        counts: dict[tuple[int, str, str], int] = {}
-        for result in effective:
-            state, reason = _state_of(result, surplus)
-            if state is not UrlState.OPEN:
-                key = (result.lease.crawl, state.value, reason)
-                counts[key] = counts.get(key, 0) + 1
-        for crawl, _ in inserted:
-            counts[crawl, "open", ""] = counts.get((crawl, "open", ""), 0) + 1
-        taken: dict[int, int] = {}
-        for returned in kept:
-            crawl = returned.result.lease.crawl
-            taken[crawl] = taken.get(crawl, 0) + 1
+        tally = brought.tally
+        counts = dict(tally.counts)
+        for crawl, n in Counter(crawl for crawl, _ in inserted).items():
+            counts[crawl, "open", ""] = n
+        taken = {crawl: done.pages for crawl, done in tally.done.items() if done.pages}
         joined: dict[int, set[str]] = {}
-        for result in effective:
+        for result in brought.results:
             if result.member is not None:
                 joined.setdefault(result.lease.crawl, set()).add(result.member)
         if joined:
@@ -266,45 +256,6 @@ class Transaction:
         versions = {n: crawls.extend_members(tx, n, joined[n]) for n in sorted(joined)}
         crawls.add_counts(tx, counts)
         return versions
-
-
-def _by_state(effective: Sequence[Result], surplus: frozenset[int]) -> dict[str, int]:
-    states = Counter(_state_of(result, surplus)[0] for result in effective)
-    return {state.value: n for state, n in states.items() if state is not UrlState.OPEN}
-
-
-def _done(effective: Sequence[Result], kept: Sequence[Returned], surplus: frozenset[int]) -> dict[int, rates.Done]:
-    """crawl -> pages stored and URLs settled."""
-    done: dict[int, rates.Done] = {}
-    for returned in kept:
-        some = done.get(returned.result.lease.crawl, rates.Done(0, 0))
-        done[returned.result.lease.crawl] = some._replace(pages=some.pages + 1)
-    for result in effective:
-        if _state_of(result, surplus)[0] is not UrlState.OPEN:
-            some = done.get(result.lease.crawl, rates.Done(0, 0))
-            done[result.lease.crawl] = some._replace(urls=some.urls + 1)
-    return done
-
-
-def _effective_links(group: Sequence[Returned], effective: Sequence[Result], links: Links) -> Mapping[Key, NewUrl]:
-    """Links of results whose rows changed. The links of another result are found by the lease that replaced it."""
-    if len(effective) == sum(1 for d in group if d.result.fp):
-        return links.fresh
-    found = {(link.crawl, link.fp) for result in effective for link in result.links}
-    return {key: link for key, link in links.fresh.items() if key in found}
-
-
-def _found_on(effective: Sequence[Result], fresh: Mapping[Key, NewUrl]) -> dict[Key, bytes]:
-    """The first URL that named each new one. Most groups bring few new links, so the rest costs one lookup each."""
-    wanted = {id(link): key for key, link in fresh.items()}
-    named: dict[Key, bytes] = {}
-    for result in effective:
-        if len(named) == len(fresh):
-            break
-        for link in result.links:
-            if (key := wanted.get(id(link))) is not None:
-                named.setdefault(key, result.fp)
-    return named
 
 
 def _newest(group: Sequence[Returned]) -> dict[Key, Returned]:
@@ -335,81 +286,3 @@ def _spend(tx: Any, newest: Mapping[Key, Returned], left: dict[int, int]) -> _Bu
         elif row.state != UrlState.OPEN and row.fence == fence:
             (surplus if row.reason == "budget" else counted).add(fence)
     return _Budget(frozenset(surplus), frozenset(counted))
-
-
-def _placed(bodies: Mapping[int, Body], fence: int, kept: frozenset[int]) -> Body:
-    """A body that refers to one of this group whose page is not kept takes over its place in the segment."""
-    body = bodies[fence]
-    if body.first is None or body.first in kept:
-        return body
-    return body._replace(ref=bodies[body.first].ref, same_as=None)
-
-
-def _others(kept: Iterable[Result], placed: Mapping[int, Body]) -> set[Key]:
-    """Pages outside this group whose bodies its pages refer to."""
-    found: set[Key] = set()
-    for result in kept:
-        body = placed[result.lease.fence]
-        if body.unchanged and result.previous is not None:
-            found.add((result.previous.crawl, result.previous.fp))
-        if body.same_as is not None and body.first is None:
-            found.add(pages.key_of(body.same_as))
-    return found
-
-
-def _state_of(result: Result, surplus: frozenset[int]) -> tuple[UrlState, str]:
-    if result.lease.fence in surplus:
-        return UrlState.SKIPPED, "budget"
-    if result.retry is not None:
-        return UrlState.OPEN, result.decision.reason
-    return _STATES[result.decision.action], result.decision.reason
-
-
-def _settle(result: Result, surplus: frozenset[int], now_ms: int) -> urls.Settle:
-    lease, retry = result.lease, result.retry
-    state, reason = _state_of(result, surplus)
-    if retry is not None and state is UrlState.OPEN:
-        retry_ms = now_ms + result.decision.delay_ms
-        return urls.Settle(
-            lease.crawl, result.fp, lease.fence, state, reason, retry.attempts, retry_ms, retry.chain
-        )  # fmt: skip
-    attempts = lease.entry.attempts + int(result.decision.counts)
-    target = result.decision.location
-    return urls.Settle(lease.crawl, result.fp, lease.fence, state, reason, attempts, None, lease.entry.chain, target)
-
-
-def _requests(group: Sequence[Returned]) -> list[Request]:
-    sent = [d for d in group if d.times is not None]
-    rows = [_request(d) for d in sent]
-    for returned in sent:
-        if returned.result.outcome is not None and returned.result.outcome.subresources:
-            rows += _subrequests(returned)
-    return rows
-
-
-def _request(returned: Returned) -> Request:
-    result, times = returned.result, returned.times
-    lease, outcome = result.lease, result.outcome
-    assert outcome is not None
-    assert times is not None
-    return Request(
-        fence=lease.fence, crawl=lease.crawl, host=lease.host, url=lease.entry.url, start_ms=times.start_ms,
-        end_ms=times.end_ms, kind=lease.entry.kind.value, status=result.answered or outcome.status,
-        fault=None if outcome.fault is None else outcome.fault.value, delay_ms=lease.delay_ms, per_host=lease.per_host,
-    )  # fmt: skip
-
-
-def _subrequests(returned: Returned) -> list[Request]:
-    """What a visit loaded: rows of its fence with ordinals from 2. Ordinal 1 belongs to a slot that expired."""
-    lease, outcome, times = returned.result.lease, returned.result.outcome, returned.times
-    assert outcome is not None
-    assert times is not None
-    base_ms = times.start_ms - int((outcome.started or outcome.ended) * 1000)
-    return [
-        Request(
-            fence=lease.fence, ordinal=2 + at, crawl=lease.crawl, host=one.host, url=one.url,
-            start_ms=base_ms + int(one.started * 1000), end_ms=base_ms + int(one.ended * 1000), kind=SUBRESOURCE,
-            status=one.status, per_host=lease.per_host,
-        )
-        for at, one in enumerate(outcome.subresources)
-    ]  # fmt: skip

@@ -35,14 +35,7 @@ class Bulk:
             return []
         if tx.dialect.name == "postgresql":
             return _run(tx, self._postgresql, _arrays(self._kinds, rows))
-        found: list[Row] = []
-        start = 0
-        for length in _LENGTHS:
-            while len(rows) - start >= length:
-                part = rows[start : start + length]
-                found += _run(tx, self._sqlite[length], tuple(chain.from_iterable(part)))
-                start += length
-        return found
+        return _run_parts(tx, self._sqlite, rows)
 
 
 def _described(columns: str) -> tuple[tuple[str, ...], str, str]:
@@ -94,6 +87,18 @@ def _run(tx: Connection, sql: str, parameters: Row) -> list[Row]:
     return rows
 
 
+def _run_parts(tx: Connection, statements: Mapping[int, str], rows: Sequence[Row]) -> list[Row]:
+    """Run over all rows in as few statements as the fixed lengths allow."""
+    found: list[Row] = []
+    start = 0
+    for length in _LENGTHS:
+        while len(rows) - start >= length:
+            part = rows[start : start + length]
+            found += _run(tx, statements[length], tuple(chain.from_iterable(part)))
+            start += length
+    return found
+
+
 class Insert:
     """Insert many rows, ignoring those whose key exists; nothing is returned.
 
@@ -109,7 +114,11 @@ class Insert:
         replaces = f"DO UPDATE SET {changed} WHERE excluded.{newer} > {table}.{newer} AND NOT ({unless})"
         conflicts = [f"ON CONFLICT ({key}) {replaces if newer else 'DO NOTHING'}".replace("{hex}", h) for h in hex]
         self._postgresql = f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {conflicts[0]}"
-        self._sqlite = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(self._kinds))}) {conflicts[1]}"
+        one = f"({', '.join('?' * len(self._kinds))})"
+        # Not `executemany`: it hands the interpreter to the event loop and back for every row.
+        self._sqlite = {
+            n: f"INSERT INTO {table} ({names}) VALUES {', '.join([one] * n)} {conflicts[1]}" for n in _LENGTHS
+        }
         #: the row of an object whose attributes have the names of the columns
         self.row: Callable[[Any], Row] = attrgetter(*names.split(", "))
 
@@ -119,9 +128,7 @@ class Insert:
         if tx.dialect.name == "postgresql":
             _run(tx, self._postgresql, _arrays(self._kinds, rows))
         else:
-            cursor = tx.connection.cursor()
-            cursor.executemany(self._sqlite, rows)
-            cursor.close()
+            _run_parts(tx, self._sqlite, rows)
 
 
 class Lock:

@@ -51,6 +51,19 @@ class Span(NamedTuple):
     depth: int
 
 
+class Place:
+    """An element and its part of the text, in document order."""
+
+    __slots__ = ("end", "node", "parent", "start", "tag")
+
+    def __init__(self, node: LexborNode, tag: str, start: int, parent: int) -> None:
+        self.node = node
+        self.tag = tag
+        self.start = self.end = start
+        #: its number; -1: none
+        self.parent = parent
+
+
 class VisibleText(NamedTuple):
     text: str
     layout: TextLayout
@@ -67,7 +80,11 @@ def text(root: LexborNode | None, limit: int | None = None, tree: PageTree | Non
 
 
 def read(
-    tree: PageTree, root: LexborNode | None = None, limit: int | None = None, spans_of: Container[str] = ()
+    tree: PageTree,
+    root: LexborNode | None = None,
+    limit: int | None = None,
+    spans_of: Container[str] = (),
+    places: list[Place] | None = None,
 ) -> VisibleText:
     """Return the text and its layout, and the spans of elements with the tags `spans_of`.
 
@@ -79,12 +96,22 @@ def read(
     write, separate = writer.write, writer.separate
     spans: list[Span] = []
     starts: list[int] = []
+    #: numbers of the open elements in `places`
+    open_ = [-1]
     steps = 0
     for node, tag, entering in walk(tree, root):
         if tag == "-text":
             write(node.text_content or "")
         else:
-            if tag in spans_of:
+            if places is not None:
+                if tag[:1] == "-":
+                    pass  # a mark of visibility
+                elif entering:
+                    places.append(Place(node, tag, writer.size, open_[-1]))
+                    open_.append(len(places) - 1)
+                else:
+                    places[open_.pop()].end = writer.size
+            elif tag in spans_of:
                 if entering:
                     starts.append(writer.size)
                 else:

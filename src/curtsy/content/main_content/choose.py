@@ -96,7 +96,7 @@ def _thread(page: Outline, heading: int | None, posts: list[int], out: set[int])
 
 def _before(page: Outline, heading: int | None, root: int, out: set[int]) -> list[int]:
     """Return the title and the summary, if they are before the root."""
-    if heading is None or page.elements[heading].last > root or _is_within(page, heading, out):
+    if heading is None or page.elements[heading].stop > root or _is_within(page, heading, out):
         return []
     return [heading, *leads(page.elements, heading, root, out)]
 

@@ -81,10 +81,10 @@ class Frame:
         while number < len(elements):
             element = elements[number]
             if element.tag in _CODE:
-                end_of_code = max(end_of_code, element.last)
+                end_of_code = max(end_of_code, element.stop)
             if self._is_judged(element, number < end_of_code) and is_out(number, element):
                 found.add(number)
-                number = element.last
+                number = element.stop
             else:
                 number += 1
         return found
@@ -138,7 +138,7 @@ class Frame:
         return not self._holds_title(number)
 
     def _holds_title(self, number: int) -> bool:
-        return self._titles[self._elements[number].last] > self._titles[number]
+        return self._titles[self._elements[number].stop] > self._titles[number]
 
 
 def _titles_before(page: Outline, heading: int | None) -> list[int]:

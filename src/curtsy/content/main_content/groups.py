@@ -32,12 +32,12 @@ def groups_of(page: Outline, out: set[int]) -> list[Group]:
     number = 0
     while number < len(elements):
         if number in out:
-            number = elements[number].last
+            number = elements[number].stop
             continue
         group = _group(elements, number, out)
         if group is not None:
             found.append(group)
-            number = elements[number].last
+            number = elements[number].stop
         else:
             number += 1
     return found
@@ -73,7 +73,7 @@ def _has_linked_heading(elements: list[Element], item: int) -> bool:
     """Whether a heading among the first elements of an item is a link, or is in one."""
     if not elements[item].headings:
         return False
-    for number in range(item, min(elements[item].last, item + _SEEN)):
+    for number in range(item, min(elements[item].stop, item + _SEEN)):
         element = elements[number]
         if element.tag in _HEADINGS:
             return element.links > 0 or elements[element.parent].tag == "a" or elements[item].tag == "a"

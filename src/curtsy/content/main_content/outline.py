@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborNode
 
 from curtsy.content import text as prose
 from curtsy.content.main_content.names import Part, part_of
-from curtsy.content.text import VisibleText
+from curtsy.content.text import Place, VisibleText
 from curtsy.content.walk import PageTree
 
 #: scripts that need few characters for much text: a character counts as this many letters
@@ -25,15 +25,9 @@ _COMMA = re.compile(r"[,،、，;；]")
 #: letters of a line that is probably prose, with and without the marks of a sentence
 _PROSE = 50
 _LONG_PROSE = 100
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 #: characters of a footnote's mark
 _FOOTNOTE = 5
-
-
-class _Every(Container[str]):
-    """All tags but the marks of visibility."""
-
-    def __contains__(self, tag: object) -> bool:
-        return str(tag)[:1] != "-"
 
 
 @dataclass(slots=True)
@@ -46,9 +40,11 @@ class Element:
     end: int
     parent: int
     attributes: Mapping[str, str | None]
+    #: its class and id
+    names: str
     part: Part
-    #: after the last element within it
-    last: int = 0
+    #: number of the first element after it and everything within it
+    stop: int = 0
     #: letters; those of links; those of prose: lines that read like sentences and are not links
     letters: float = 0.0
     linked: float = 0.0
@@ -59,10 +55,6 @@ class Element:
     #: among the children of its parent
     position: int = 0
     children: list[int] = field(default_factory=list)
-
-    @property
-    def names(self) -> str:
-        return names_of(self.attributes)
 
     @property
     def link_density(self) -> float:
@@ -81,75 +73,52 @@ class Outline:
         return self.visible.text
 
 
-def names_of(attributes: Mapping[str, str | None]) -> str:
-    return f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+def names_of(tag: str, attributes: Mapping[str, str | None]) -> str:
+    """Return the class and the id. The id of a heading is the address of its section, made from its words."""
+    if not attributes:
+        return ""
+    class_ = attributes.get("class") or ""
+    return class_ if tag in _HEADINGS else f"{class_} {attributes.get('id') or ''}"
 
 
 def outline(tree: PageTree) -> Outline:
-    visible = prose.read(tree, spans_of=_Every())
-    elements = _elements(visible)
+    places: list[Place] = []
+    visible = prose.read(tree, places=places)
+    elements = _elements(places, visible.text)
     if elements:
         _count(elements, visible.text)
     return Outline(visible, elements)
 
 
-def _elements(visible: VisibleText) -> list[Element]:
-    """Spans come in the order of their ends; read backwards, parents come before children, the last child first."""
-    spans = visible.spans
-    total = len(spans)
+def _elements(places: list[Place], text: str) -> list[Element]:
     found: list[Element] = []
-    path: list[int] = []
-    for span in reversed(spans):
-        del path[span.depth :]
-        attributes = span.node.attributes
-        names = names_of(attributes)
+    for number, place in enumerate(places):
+        node, tag, start, end, above = place.node, place.tag, place.start, place.end, place.parent
+        if start < end and text[start].isspace():
+            start += 1  # the separator before it
+        attributes = node.attributes
+        names = names_of(tag, attributes)
         part = part_of(names) if len(names) > 1 else Part.UNKNOWN
-        above = path[-1] if path else -1
-        found.append(Element(span.node, span.node.tag or "", span.start, span.end, above, attributes, part))
-        path.append(len(found) - 1)
-    return _in_document_order(found, total)
-
-
-def _in_document_order(found: list[Element], total: int) -> list[Element]:
-    """Renumber the elements: parents first, then children from the first to the last."""
-    for number, element in enumerate(found):
-        if element.parent >= 0:
-            found[element.parent].children.append(number)
-    ordered: list[Element] = []
-    open_: list[tuple[int, int]] = [(0, -1)] if total else []
-    while open_:
-        number, parent = open_.pop()
+        element = Element(node, tag, start, end, above, attributes, names, part)
+        if above >= 0:
+            siblings = found[above].children
+            element.position = len(siblings)
+            siblings.append(number)
+        found.append(element)
+    for number in range(len(found) - 1, -1, -1):
         element = found[number]
-        element.parent = parent
-        here = len(ordered)
-        ordered.append(element)
-        # `children` has the last child first, which is what a stack needs.
-        open_.extend((child, here) for child in element.children)
-    for element in ordered:
-        element.children = []
-    for number in range(len(ordered) - 1, -1, -1):
-        element = ordered[number]
-        element.last = max(element.last, number + 1)
+        element.stop = max(element.stop, number + 1)
         if element.parent >= 0:
-            above = ordered[element.parent]
-            above.last = max(above.last, element.last)
-            above.children.append(number)
-    for element in ordered:
-        element.children.reverse()
-        for position, child in enumerate(element.children):
-            ordered[child].position = position
-    return ordered
-
-
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+            above_element = found[element.parent]
+            above_element.stop = max(above_element.stop, element.stop)
+    return found
 
 
 def _count(elements: list[Element], text: str) -> None:
     lines = _Lines(text, elements)
     for element in elements:
-        element.letters = lines.letters(element.start, element.end)
-        element.linked = lines.linked(element.start, element.end)
-        element.prose = lines.prose(element.start, element.end)
+        if element.end > element.start:
+            element.letters, element.linked, element.prose = lines.counts(element.start, element.end)
     for element in reversed(elements):
         if element.tag == "a":
             element.links = 1
@@ -173,6 +142,7 @@ class _Lines:
         self._starts: list[int] = []
         self._widths: list[int] = []
         self._sums: list[float] = [0.0]
+        self._known: dict[int, tuple[int, float]] = {}
         self._link_starts = [0]
         self._link_sums = [0]
         self._link_last = [0]
@@ -212,14 +182,17 @@ class _Lines:
         at = bisect_right(self._link_starts, position) - 1
         return self._link_sums[at] + min(position, self._link_last[at]) - self._link_starts[at]
 
-    def letters(self, start: int, end: int) -> float:
-        return (end - start) * self._factor
+    def counts(self, start: int, end: int) -> tuple[float, float, float]:
+        """Return the letters between two positions, those of links, and those of prose."""
+        first, last = self._to(start), self._to(end)
+        return (end - start) * self._factor, (last[0] - first[0]) * self._factor, max(0.0, last[1] - first[1])
 
-    def linked(self, start: int, end: int) -> float:
-        return (self._links_to(end) - self._links_to(start)) * self._factor
-
-    def prose(self, start: int, end: int) -> float:
-        return max(0.0, self._prose_to(end) - self._prose_to(start))
+    def _to(self, position: int) -> tuple[int, float]:
+        """Return the characters of links and the letters of prose before a position. Elements share positions."""
+        found = self._known.get(position)
+        if found is None:
+            found = self._known[position] = (self._links_to(position), self._prose_to(position))
+        return found
 
     def _prose_to(self, position: int) -> float:
         at = bisect_right(self._starts, position) - 1

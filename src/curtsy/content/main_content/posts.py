@@ -38,10 +38,10 @@ def _innermost(elements: list[Element], out: set[int], is_wanted: Callable[[str]
     while number < len(elements):
         element = elements[number]
         if number in out:
-            number = element.last
+            number = element.stop
             continue
         if element.letters > 0 and element.tag in _TAGS and len(element.names) > 3 and is_wanted(element.names):
-            while found and elements[found[-1]].last >= element.last:
+            while found and elements[found[-1]].stop >= element.stop:
                 found.pop()
             found.append(number)
         number += 1
@@ -56,7 +56,7 @@ def repeated_titles(page: Outline, posts: list[int], title: int | None) -> set[i
     return {
         number
         for post in posts
-        for number in range(post, page.elements[post].last)
+        for number in range(post, page.elements[post].stop)
         if page.elements[number].tag in _HEADINGS
         and page.text[page.elements[number].start : page.elements[number].end].endswith(said)
     }

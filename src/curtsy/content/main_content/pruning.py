@@ -47,14 +47,14 @@ class Pruning:
         self._root = root
         found: set[int] = set()
         number = root + 1
-        last = self._elements[root].last
-        while number < last:
+        stop = self._elements[root].stop
+        while number < stop:
             if number in self._out:
-                number = self._elements[number].last
+                number = self._elements[number].stop
                 continue
             section = [number] if self._leads_elsewhere(number) else self._section(number)
             found.update(section)
-            number = self._elements[section[-1]].last if section else number + 1
+            number = self._elements[section[-1]].stop if section else number + 1
         if sum(self._sums.letters[one] for one in found) > _MOST_PRUNED * self._sums.letters[root]:
             # A page of links: they are what it is about.
             found = {one for one in found if self._is_named(one)}
@@ -70,14 +70,14 @@ class Pruning:
         title = "" if self._heading is None else self._said(self._heading)
         times: dict[str, list[int]] = {}
         number = self._root + 1
-        while number < self._elements[self._root].last:
+        while number < self._elements[self._root].stop:
             element = self._elements[number]
             is_skipped = number in gone or number in self._out or element.tag in _NOT_REPEATED
             if is_skipped or number == self._heading:
-                number = element.last
+                number = element.stop
             elif _REPEATED[0] < element.end - element.start < _REPEATED[1]:
                 times.setdefault(self._said(number), []).append(number)
-                number = element.last
+                number = element.stop
             else:
                 number += 1
         again = set(times.pop(title, ()))
@@ -188,7 +188,7 @@ class Pruning:
         return found
 
     def _may_go(self, number: int) -> bool:
-        if self._heading is not None and number <= self._heading < self._elements[number].last:
+        if self._heading is not None and number <= self._heading < self._elements[number].stop:
             return False
         limit = 0.15 if self._kind in _LISTS or self._kind is PageType.FORUM else 0.35
         return (
@@ -202,7 +202,7 @@ class Pruning:
         """Return headings whose section was left out."""
         found: set[int] = set()
         root = self._elements[self._root]
-        for above in {self._elements[number].parent for number in gone if self._root < number < root.last}:
+        for above in {self._elements[number].parent for number in gone if self._root < number < root.stop}:
             children = [child for child in self._elements[above].children if self._elements[child].letters > 0]
             following: Element | None = None
             for at in range(len(children) - 1, -1, -1):

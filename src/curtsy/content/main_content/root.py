@@ -84,7 +84,7 @@ class RootSearch:
         ]
         if not marked:
             return 0
-        is_nested = self._elements[marked[0]].last > marked[-1]
+        is_nested = self._elements[marked[0]].stop > marked[-1]
         return marked[0] if is_nested else 0
 
     def _heir(self, at: int) -> int | None:
@@ -124,10 +124,10 @@ class RootSearch:
 
     def _child_with_heading(self, at: int) -> int | None:
         heading = self._heading
-        if heading is None or not at <= heading < self._elements[at].last:
+        if heading is None or not at <= heading < self._elements[at].stop:
             return None
         for child in self._elements[at].children:
-            if child <= heading < self._elements[child].last:
+            if child <= heading < self._elements[child].stop:
                 return None if child in self._out else child
         return None
 

@@ -61,21 +61,21 @@ def is_logo(page: Outline, number: int) -> bool:
         return True
     if not element.links:
         return False
-    within = page.elements[number : min(element.last, number + 10)]
+    within = page.elements[number : min(element.stop, number + 10)]
     return any(one.tag == "a" and _HOME.fullmatch((one.attributes.get("href") or "").strip()) for one in within)
 
 
 def leads(elements: list[Element], heading: int, root: int, out: set[int]) -> list[int]:
     """Return the subtitle and the summary between the title and the root."""
     found = []
-    number = elements[heading].last
+    number = elements[heading].stop
     while number < root:
         element = elements[number]
         if number in out:
-            number = element.last
-        elif element.last <= root and _is_lead(element):
+            number = element.stop
+        elif element.stop <= root and _is_lead(element):
             found.append(number)
-            number = element.last
+            number = element.stop
         else:
             number += 1
     return found

@@ -262,6 +262,86 @@ def test_an_article_that_scripts_show_after_a_check_is_main_content() -> None:
     assert "The harbor" not in Document.parse(trap.encode(), "text/html", "https://example.com/").main_text()
 
 
+def test_the_id_of_a_section_is_its_address_not_its_part_of_the_page() -> None:
+    sections = "".join(
+        f'<section id="{name}"><h2>{title}<a class="headerlink" href="#{name}">#</a></h2><p>{name}: {PARAGRAPH}</p>'
+        "</section>"
+        for name, title in (("core-tools", "主要なツール"), ("search", "Search"), ("related-work", "Related work"))
+    )
+    slugs = f'<div id="social"><h2>Social</h2><p>social: {PARAGRAPH}</p></div><h2 id="comments">Remarks</h2>'
+    text = page(f"<main><h1>Handbook</h1>{sections}{slugs}<p>{PARAGRAPH}</p></main>", title="Handbook").main_text()
+    for part in ("core-tools: The", "search: The", "related-work: The", "social: The", "Remarks"):
+        assert part in text
+
+
+def test_a_box_between_paragraphs_is_content_though_it_is_called_a_sidebar() -> None:
+    box = f'<div class="sidebar"><p><b>Culture</b></p><p>Box: {PARAGRAPH}</p></div>'
+    text = f"<p>{PARAGRAPH}</p><p>{PARAGRAPH}</p>{box}<p>{PARAGRAPH}</p>"
+    assert "Box: The harbor" in page(f"<div><h1>A chapter</h1><div>{text}</div></div>", "A chapter").main_text()
+
+
+def test_a_sidebar_may_have_more_prose_than_the_article() -> None:
+    aims = "".join(f"<p>Aim {n}: {PARAGRAPH}</p>" for n in range(12))
+    sidebar = f'<section id="sidebar"><aside class="widget"><h3>Our aims</h3>{aims}</aside></section>'
+    text = f'<h1>A short note</h1><div class="entry-content">{f"<p>{PARAGRAPH}</p>" * 3}</div>'
+    found = page(f'<div id="container"><article>{text}</article>{sidebar}</div>', "A short note").main_text()
+    assert "The harbor" in found
+    assert "Aim 3" not in found
+
+
+def test_counters_of_posts_are_not_the_posts_of_a_forum() -> None:
+    buttons = "".join(f'<span class="item-control pid-{n}"><a href="#">Delete</a></span>' for n in range(5))
+    text = "".join(f"<p>{number}: {PARAGRAPH}</p>" for number in range(5))
+    found = page(
+        f"<div><h1>A journey</h1><div class='post-body entry-content'>{text}</div>{buttons}</div>", "A journey"
+    )
+    assert found.page_type() is not PageType.FORUM
+    assert "4: The harbor" in found.main_text()
+
+
+def test_a_paragraph_about_copyright_is_content() -> None:
+    about = "We provide free, easy-to-use copyright licenses, and we explain how they work to everybody who asks us."
+    body = f"<main><h1>About us</h1><p>{about}</p><p>{PARAGRAPH}</p><p>Copyright 2026 by us</p></main>"
+    found = page(body, "About us").main_text()
+    assert about in found
+    assert "Copyright 2026" not in found
+
+
+def test_a_teaser_between_the_paragraphs_of_an_article_is_left_out() -> None:
+    teaser = '<figure><a href="/other"><h3>Trains every half hour</h3><p>The railway plans more.</p></a></figure>'
+    text = f"<p>1: {PARAGRAPH}</p>{teaser}" + "".join(f"<p>{n}: {PARAGRAPH}</p>" for n in range(2, 10))
+    letter = (
+        '<p id="newsletter-teaser"><em>All news of the town: <a href="/letter">subscribe to our letter</a></em></p>'
+    )
+    body = f"<article><h1>A harbor</h1><div class='body'>{text}{letter}</div></article>"
+    found = page(body, "A harbor", '<meta property="og:type" content="article">').main_text()
+    assert "2: The harbor" in found
+    assert "half hour" not in found
+    assert "our letter" not in found
+
+
+def test_functions_of_a_manual_keep_their_names_and_references() -> None:
+    functions = "".join(
+        f"<section><h3>{name}</h3><p>{PARAGRAPH}</p><dl><dt>See Also:</dt><dd><a href='#x'>reset()</a></dd></dl>"
+        "</section>"
+        for name in ("close", "read")
+    )
+    head = '<meta name="generator" content="javadoc/17">'
+    lines = page(f"<main><h1>Class Stream</h1>{functions}</main>", "Class Stream", head).main_text().splitlines()
+    assert lines.count("close") == 1
+    assert lines.count("See Also:") == 2
+
+
+def test_a_large_table_of_contents_is_left_out_beside_a_short_text() -> None:
+    entries = "".join(f'<li><a href="{n}.html">Section number {n} of the manual</a></li>' for n in range(300))
+    rows = "".join(f"<tr><td>drum number {n}</td><td>d{n}</td></tr>" for n in range(20))
+    text = f'<div id="main"><h2>Percussion notes</h2><table>{rows}</table></div>'
+    contents = f'<div id="tocframe"><h4>Contents</h4><ul>{entries}</ul></div>'
+    found = page(text + contents, "Percussion notes").main_text()
+    assert "drum number 19" in found
+    assert "Section number 7" not in found
+
+
 def test_a_short_article_beside_many_links_is_an_article() -> None:
     links = "".join(f"<li><a href=/{n}>A headline of another article, number {n}</a></li>" for n in range(60))
     paragraphs = "".join(f"<p>{n}. {PARAGRAPH}</p>" for n in range(3))

@@ -24,6 +24,8 @@ from curtsy.content.main_content.title import leads, title_heading
 #: a choice with less prose, and less of the letters of the page, has probably missed the content
 _ENOUGH_PROSE = 300
 _ENOUGH = 0.25
+#: letters of a short text
+_LEAST_TEXT = 150
 
 
 class Effort(Enum):
@@ -46,6 +48,8 @@ class Choice:
     #: letters of prose, and all letters, about
     prose: float = 0.0
     letters: float = 0.0
+    #: letters of links
+    linked: float = 0.0
 
 
 def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choice:
@@ -58,9 +62,15 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
         if found.prose >= _ENOUGH_PROSE or found.letters >= _ENOUGH * page.elements[0].letters:
             break
         wider = _choose(page, heading, signs, effort)
-        if wider.letters > 2 * found.letters:
+        if wider.letters > 2 * found.letters and not _is_menu_added(found, wider, effort):
             found = wider
     return found
+
+
+def _is_menu_added(found: Choice, wider: Choice, effort: Effort) -> bool:
+    """Whether names were right: what they leave out consists of links, and there is some text without it."""
+    plain, more = found.letters - found.linked, wider.letters - wider.linked
+    return effort is Effort.TAGS_ONLY and plain >= _LEAST_TEXT and more < 2 * plain
 
 
 def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) -> Choice:
@@ -84,6 +94,7 @@ def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) ->
         out=frozenset(out | pruned),
         prose=sums.prose[at] - sum(sums.prose[number] for number in pruned),
         letters=sums.letters[at] - sum(sums.letters[number] for number in pruned),
+        linked=sums.linked[at] - sum(sums.linked[number] for number in pruned),
     )
 
 

@@ -19,9 +19,11 @@ _ROLES = frozenset(
     ("navigation", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar", "toolbar",
      "tablist", "button", "menuitem", "progressbar", "slider", "status")
 )  # fmt: skip
+#: other elements can only be left out by their attributes
+_JUDGED_WITHOUT_NAMES = _TAGS | {"header", "aside", "form", "div", "section", "p"}
 _NEVER = frozenset(("html", "body", "main"))
 _CODE = frozenset(("pre", "code"))
-_NEVER_BY_NAME = frozenset(("h1", "pre", "code", "p"))
+_NEVER_BY_NAME = frozenset(("h1", "pre", "code"))
 _CONTENT_TAGS = frozenset(("article", "main", "section"))
 _NOTE = re.compile(
     r"(?:^|[\s_-])(?:admonition|note|warning|tip|callout|important|hint|caution|danger|infobox|info-box|alert)",
@@ -32,6 +34,17 @@ _MOST = (0.5, 0.6)
 _MOST_BY_NAME = {Part.FRAME: (0.25, 0.4), Part.RELATED: (0.35, 0.6), Part.SIDEBAR: (0.35, 0.6)}
 _MOST_META_LETTERS = 250
 _LISTS = frozenset(("ul", "ol", "dl", "table"))
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+#: letters of prose of an element that is the text of a page; paragraphs around a box that is part of a text
+_LEAST_TEXT = 300
+_LEAST_PARAGRAPHS = 2
+#: share of links in a part of a text
+_MOST_LINKED_TEXT = 0.3
+#: elements of a section that are searched for its heading
+_FIRST_ELEMENTS = 8
+#: share of links in a paragraph that may be left out by its names: `<p id="newsletter">`
+_LEAST_LINKED_PARAGRAPH = 0.2
+_NO_WORD = re.compile(r"[\W_]+")
 _MOST_BUTTON_LETTERS = 60
 _MOST_NOTICE_LETTERS = 600
 _LEAST_QUESTION = 10
@@ -62,12 +75,15 @@ class Frame:
         self._letters = page.elements[0].letters or 1.0
         self._titles = _titles_before(page, heading)
         self._in_content = _in_content(page.elements)
+        self._marked_texts = [number for number, element in enumerate(page.elements) if _is_marked_text(element)]
 
     def out(self) -> set[int]:
         """Return the elements around the content, whatever the type of the page."""
         return self._sweep(self._is_out)
 
     def comments(self) -> set[int]:
+        if not any(element.part is Part.COMMENTS for element in self._elements):
+            return set()
         return self._sweep(lambda _, element: element.part is Part.COMMENTS and element.prose < 0.7 * self._prose)
 
     def posters(self) -> set[int]:
@@ -94,13 +110,15 @@ class Frame:
         """Names within code are those of its syntax: `hljs-comment`. Only buttons may be left out there."""
         if element.end <= element.start or element.tag in _NEVER:
             return False
+        if not element.attributes and element.tag not in _JUDGED_WITHOUT_NAMES:
+            return False
         return not is_code or element.tag == "button"
 
     def _is_out(self, number: int, element: Element) -> bool:
         # On a page with little prose, a notice may hold most of it.
         share = min(element.prose / self._prose, 2 * element.letters / self._letters)
         if share > _MOST[self._heading is not None]:
-            return False
+            return self._is_sidebar_of_text(number, element)
         tag, role = element.tag, (element.attributes.get("role") or "").lower()
         if (tag == "button" or role == "button") and _opens(element):
             return False
@@ -118,6 +136,8 @@ class Frame:
             return _NOTE.search(element.names) is None
         if tag == "form":
             return share < 0.3 and element.letters < 0.4 * self._letters and _asks_reader(element)
+        if tag == "p" and element.link_density < _LEAST_LINKED_PARAGRAPH:
+            return False
         return self._by_name and tag not in _NEVER_BY_NAME and self._is_out_by_name(number, element, share)
 
     def _is_notice(self, element: Element) -> bool:
@@ -127,6 +147,8 @@ class Frame:
 
     def _is_out_by_name(self, number: int, element: Element, share: float) -> bool:
         part = element.part
+        if part is Part.UNKNOWN or part is Part.CONTENT:
+            return False
         if part is Part.META:
             # A list without links has facts: `14 km`, `3 rooms`.
             has_facts = element.tag in _LISTS and not element.links
@@ -135,7 +157,42 @@ class Frame:
             return False
         if part is Part.FRAME and element.prose > 0 and names.is_content(element.names):
             return False
+        if element.prose > 0 and element.link_density < _MOST_LINKED_TEXT and self._is_part_of_text(number, element):
+            return False
         return not self._holds_title(number)
+
+    def _is_part_of_text(self, number: int, element: Element) -> bool:
+        """Whether it is a section whose id is the slug of its heading, or a box between paragraphs."""
+        if element.part is Part.SIDEBAR and element.parent >= 0:
+            children = self._elements[element.parent].children
+            return sum(1 for child in children if self._is_paragraph(child)) >= _LEAST_PARAGRAPHS
+        return names.is_by_id(element.attributes) and self._is_anchor(number, element)
+
+    def _is_paragraph(self, number: int) -> bool:
+        element = self._elements[number]
+        is_block = element.tag == "div" and not element.headings and element.part is Part.UNKNOWN
+        return element.prose > 0 and (element.tag == "p" or is_block)
+
+    def _is_anchor(self, number: int, element: Element) -> bool:
+        """Whether the id is what links to the heading lead to: its slug, or the target of a link in it."""
+        id_ = element.attributes.get("id") or ""
+        for within in range(number + 1, min(element.stop, number + _FIRST_ELEMENTS)):
+            heading = self._elements[within]
+            if heading.tag in _HEADINGS:
+                said = self._text[heading.start : heading.end]
+                links = self._elements[within + 1 : min(heading.stop, within + _FIRST_ELEMENTS)]
+                if any(link.attributes.get("href") == f"#{id_}" for link in links):
+                    return True
+                return _slug(id_) in _slug(said) and not phrases.leads_elsewhere(said)
+        return False
+
+    def _is_sidebar_of_text(self, number: int, element: Element) -> bool:
+        """Whether a sidebar has more prose than the text beside it, which is marked as such."""
+        if not self._by_name or (element.part is not Part.SIDEBAR and element.tag != "aside"):
+            return False
+        return not self._holds_title(number) and any(
+            text >= element.stop or self._elements[text].stop <= number for text in self._marked_texts
+        )
 
     def _holds_title(self, number: int) -> bool:
         return self._titles[self._elements[number].stop] > self._titles[number]
@@ -162,6 +219,15 @@ def _in_content(elements: list[Element]) -> list[bool]:
         )
         found.append(inside)
     return found
+
+
+def _is_marked_text(element: Element) -> bool:
+    """Whether an element is an article or named as the text of one, and has some."""
+    return element.prose >= _LEAST_TEXT and (element.part is Part.CONTENT or element.tag == "article")
+
+
+def _slug(text: str) -> str:
+    return _NO_WORD.sub("", text.lower())
 
 
 def _opens(element: Element) -> bool:

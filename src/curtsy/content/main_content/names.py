@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
@@ -56,7 +57,8 @@ _COMMENT_TEXT = _pattern("comment_text")
 _WIDGET = re.compile(r"(?:^|\s)widget(?:-[a-z]|\s|$)")
 #: `leftnav`, `rfooter`, `sidebarcol`
 _COMPOUND = re.compile(
-    r"(?:^|[\s-])(?:[a-z]{1,12}(?:footer|sidebar|navi?|breadcrumbs?|menu)|(?:footer|sidebar|breadcrumbs?)[a-z]{1,12})(?=$|[\s\d-])"
+    r"(?:^|[\s-])(?:[a-z]{1,12}(?:footer|sidebar|navi?|breadcrumbs?|menu)|(?:footer|sidebar|breadcrumbs?)[a-z]{1,12}"
+    r"|toc(?:frame|menu|bar|box|nav))(?=$|[\s\d-])"
 )
 _HEADER = re.compile(
     r"(?:^|\s)(?:[a-z]{0,8}-?header|head|top|banner|kopf|entete|cabecera|shapka)(?:-?(?:wrap|wrapper|container|inner|top|main|area|bar))?(?=$|\s)"
@@ -82,6 +84,11 @@ def part_of(names: str) -> Part:
     if _COMPOUND.search(read) is not None:
         return Part.FRAME
     return Part.SIDEBAR if _WIDGET.search(read) is not None else Part.UNKNOWN
+
+
+def is_by_id(attributes: Mapping[str, str | None]) -> bool:
+    """Return whether only the id of an element says something about it."""
+    return part_of(f"{attributes.get('class') or ''} ") is Part.UNKNOWN
 
 
 @lru_cache(_REMEMBERED)

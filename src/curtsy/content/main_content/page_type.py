@@ -55,7 +55,8 @@ _COLLECTION_URL = re.compile(
 _PRODUCT_URL = re.compile(r"/(?:products?|item|dp|p|produkt|producto|produit)/[^/?]")
 _DOC_GENERATORS = (
     *("sphinx", "mkdocs", "docusaurus", "javadoc", "doxygen", "gitbook", "vuepress", "asciidoctor", "docbook"),
-    *("antora", "starlight", "vitepress", "mediawiki"),
+    *("antora", "starlight", "vitepress", "mediawiki", "makeinfo", "texi2html", "docutils", "rustdoc", "gi-docgen"),
+    *("latex2html", "mdbook", "typedoc", "jsdoc", "dokka"),
 )
 _FORUM_GENERATORS = (
     *("phpbb", "vbulletin", "xenforo", "discourse", "mybb", "simple machines", "vanilla", "flarum", "nodebb"),

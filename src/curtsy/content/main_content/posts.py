@@ -9,6 +9,8 @@ from curtsy.content.main_content.outline import Element, Outline
 
 _LEAST_POSTS = 2
 _LEAST_COMMENTS = 3
+#: of the page's prose
+_LEAST_SHARE = 0.1
 #: letters of other prose, on a page that consists of comments
 _MOST_OTHER = 600
 _TAGS = frozenset(
@@ -19,7 +21,7 @@ _TAGS = frozenset(
 def posts_of(page: Outline, out: set[int], is_article: bool) -> list[int]:
     """Return the texts of posts, in order; empty: the page is no thread."""
     posts = _innermost(page.elements, out, names.is_post)
-    if len(posts) >= _LEAST_POSTS:
+    if len(posts) >= _LEAST_POSTS and _hold_text(page, posts):
         return posts
     comments = [] if is_article else _innermost(page.elements, out, names.is_comment)
     prose = sum(page.elements[number].prose for number in comments)
@@ -29,6 +31,12 @@ def posts_of(page: Outline, out: set[int], is_article: bool) -> list[int]:
     if len(comments) >= _LEAST_COMMENTS and is_all:
         return comments
     return []
+
+
+def _hold_text(page: Outline, posts: list[int]) -> bool:
+    """Whether posts hold a part of the page's prose: buttons and counters of posts have names like theirs."""
+    held = sum(page.elements[number].prose for number in posts)
+    return held >= _LEAST_SHARE * page.elements[0].prose
 
 
 def _innermost(elements: list[Element], out: set[int], is_wanted: Callable[[str], bool]) -> list[int]:

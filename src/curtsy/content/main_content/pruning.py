@@ -17,6 +17,8 @@ _BLOCKS = _HEADINGS | frozenset(
      "header")
 )  # fmt: skip
 _LISTS = frozenset((PageType.LISTING, PageType.COLLECTION))
+_BOXES = frozenset(("div", "figure", "section", "article", "aside"))
+_LIST_TAGS = frozenset(("ul", "ol", "li"))
 _SMALL = 300
 _DATELINE = 90
 #: share of the root that may be left out in addition
@@ -63,7 +65,13 @@ class Pruning:
         return found | self._orphans(found | self._out)
 
     def _is_named(self, number: int) -> bool:
-        return self._elements[number].tag in _HEADINGS or self._sums.letters[number] < _SMALL
+        """Whether words say that a part is not content. On a page of links, most lists of them are short."""
+        element = self._elements[number]
+        if element.tag in _HEADINGS:
+            return True
+        if self._sums.letters[number] >= _SMALL:
+            return False
+        return self._kind is not PageType.DOCUMENTATION or self._is_small_print(element)
 
     def _repeats(self, gone: set[int]) -> set[int]:
         """Return lines that say again what the title says, and captions that every picture has."""
@@ -97,12 +105,23 @@ class Pruning:
             return True
         group = self._groups.get(number)
         if self._kind in _LISTS:
-            if number in self._items:
+            if number in self._items or self._is_sublist(number):
                 return False
             return self._is_menu(number) and (group is None or letters < 30 * element.links)
         if group is not None and self._is_teasers(number, group):
             return True
-        return self._is_link_list(number)
+        return self._is_link_list(number) or (self._kind is PageType.ARTICLE and self._is_teaser(number))
+
+    def _is_sublist(self, number: int) -> bool:
+        """Whether an element is a list, or an item, within an item of a list: the next level of contents."""
+        if self._elements[number].tag not in _LIST_TAGS:
+            return False
+        above = self._elements[number].parent
+        while above > self._root and self._elements[above].tag in _LIST_TAGS:
+            if above in self._items:
+                return self._elements[above].tag == "li"
+            above = self._elements[above].parent
+        return False
 
     def _is_menu(self, number: int) -> bool:
         """A list of links beside the items of a list."""
@@ -125,6 +144,13 @@ class Pruning:
         least = 0.2 if self._kind is PageType.ARTICLE else 0.4
         return self._sums.linked[number] > least * self._sums.letters[number]
 
+    def _is_teaser(self, number: int) -> bool:
+        """One link around a heading and more: another article, between the paragraphs of this one."""
+        element = self._elements[number]
+        if element.tag not in _BOXES or element.links != 1 or not element.headings:
+            return False
+        return self._sums.linked[number] > 0.9 * self._sums.letters[number]
+
     def _is_link_list(self, number: int) -> bool:
         letters = self._sums.letters[number]
         return (
@@ -139,7 +165,8 @@ class Pruning:
     def _is_small_print(self, element: Element) -> bool:
         said = self._text[element.start : element.end]
         if element.links == 0 and phrases.is_label(said):
-            return True
+            # `close` may be the name of a function.
+            return self._kind is not PageType.DOCUMENTATION or element.tag not in _HEADINGS
         if self._kind is PageType.FORUM and element.prose == 0 and phrases.describes_poster(said):
             return True
         if self._kind is PageType.ARTICLE and element.letters < _DATELINE and phrases.is_dateline(said):
@@ -154,6 +181,8 @@ class Pruning:
         is_heading = heading.tag in _HEADINGS
         if not is_heading and (heading.tag not in _LABELS or heading.children):
             return []
+        if heading.tag == "dt" and self._kind is PageType.DOCUMENTATION:
+            return []  # `See also:` of a function
         if not 2 < heading.end - heading.start <= phrases.MAX_HEADING:
             return []
         if not phrases.leads_elsewhere(self._text[heading.start : heading.end]):

@@ -9,10 +9,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.judge import documents, main_content, records, structured
+from tests.judge import documents, main_content, manuals, records, structured
 
 PARTS = {
     "main-content": main_content.judge,
+    "manuals": manuals.judge,
     "structured": structured.judge,
     "documents": documents.judge,
     "records": records.judge,

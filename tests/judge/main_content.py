@@ -38,7 +38,8 @@ def _timed(page: Page) -> tuple[str, float]:
 
 
 def peers(python: Path) -> list[Result]:
-    run = subprocess.run([python, _SCRIPT, judged.FOLDER], stdout=subprocess.PIPE, check=True)
+    # -P: a module of this folder must not replace one of the standard library.
+    run = subprocess.run([python, "-P", _SCRIPT, judged.FOLDER], stdout=subprocess.PIPE, check=True)
     return [_result(reader, texts) for reader, texts in json.loads(run.stdout).items()]
 
 

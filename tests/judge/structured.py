@@ -51,7 +51,8 @@ def _timed(read: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _peers(python: Path) -> dict[str, Read]:
-    run = subprocess.run([python, _SCRIPT, structured_pages.FOLDER, URL], stdout=subprocess.PIPE, check=True)
+    # -P: a module of this folder must not replace one of the standard library.
+    run = subprocess.run([python, "-P", _SCRIPT, structured_pages.FOLDER, URL], stdout=subprocess.PIPE, check=True)
     found: dict[str, Read] = json.loads(run.stdout)
     return found
 

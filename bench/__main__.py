@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -64,12 +65,14 @@ def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     with serve(plan.hosts, plan.pages, plan.port) as web:
         results = compete(field, web, repeats=plan.repeats, say=say)
     one, two = median_ms(results[CURTSY]), median_ms(results[CURTSY_TWO])
+    rates = [statistics.median(result.pages_per_s for result in results[name]) for name in (CURTSY, CURTSY_TWO)]
     section = report.crawl_section(
         f"Curtsy and a bare loop: {plan.hosts} hosts x {plan.pages} pages", _method(plan), field, results
     )
     bars = (
-        Bar(what="Curtsy / bare loop, CPU per page", value=one / median_ms(results[BARE]), limit=2.5),
+        Bar(what="Curtsy / bare loop, CPU per page", value=one / median_ms(results[BARE]), limit=2),
         Bar(what="two processes / one process, CPU per page", value=two / one, limit=1.2),
+        Bar(what="two processes / one process, pages/s", value=rates[1] / rates[0], limit=1.7, at_least=True),
     )
     return [replace(section, bars=bars)]
 
@@ -86,8 +89,8 @@ def peers(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         f"Curtsy and other crawlers: {plan.peer_hosts} hosts x {plan.pages} pages", _method(plan), field, results
     )
     bars = (
-        Bar(what="Scrapy / Curtsy, CPU per page", value=median_ms(results[SCRAPY]) / ours, limit=8, at_least=True),
-        Bar(what="Crawlee / Curtsy, CPU per page", value=median_ms(results[CRAWLEE]) / ours, limit=3.5, at_least=True),
+        Bar(what="Scrapy / Curtsy, CPU per page", value=median_ms(results[SCRAPY]) / ours, limit=10, at_least=True),
+        Bar(what="Crawlee / Curtsy, CPU per page", value=median_ms(results[CRAWLEE]) / ours, limit=4.5, at_least=True),
     )
     return [replace(section, bars=bars)]
 

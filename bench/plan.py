@@ -74,7 +74,7 @@ FULL: dict[str, int] = {
     "one_host_pages": 3000,
     "stage_hosts": 20,
     "tls_hosts": 20,
-    "tls_pages": 50,
+    "tls_pages": 100,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,

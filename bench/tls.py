@@ -34,6 +34,8 @@ CASES = (
 )
 #: of a page without more text
 _PLAIN_KB = 20
+#: small pages have this many times the hosts: otherwise most of the CPU is that of the start
+_MORE_HOSTS = 5
 _CONFIG = """
   log_format tls '$connection $ssl_session_reused $server_protocol $status';
   ssl_certificate {folder}/certificate.pem;
@@ -95,7 +97,8 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
                 medians[(*case, name)] = statistics.median(cpu)
                 rows.append(_row(case, name, results))
     text = (
-        f"Crawls of {plan.tls_hosts} hosts x {plan.tls_pages} pages with 40 links over HTTPS, compressed with gzip. "
+        f"Crawls of {plan.tls_hosts} hosts x {plan.tls_pages} pages with 40 links over HTTPS, compressed with gzip; "
+        f"of pages of {_PLAIN_KB} KB, {plan.tls_hosts * _MORE_HOSTS} hosts. "
         "A kept connection serves many requests; otherwise the server closes it after each one. CPU is that of all "
         f"processes of the crawler. Values are medians of {plan.repeats} interleaved repeats, with the smallest and "
         "the largest in brackets. A resumed connection skips the costly part of the TLS handshake."
@@ -188,7 +191,8 @@ def contestants(certificate: Path, python: str | None) -> list[Contestant]:
 def serving(plan: Plan, kb: int, protocol: str, kept: bool) -> Iterator[Served]:
     with tempfile.TemporaryDirectory(prefix="curtsy-bench-tls-") as name:
         folder = Path(name)
-        made = AddressSite(folder=folder / "site", hosts=plan.tls_hosts, pages=plan.tls_pages, port=plan.port)
+        hosts = plan.tls_hosts * (1 if kb > _PLAIN_KB else _MORE_HOSTS)
+        made = AddressSite(folder=folder / "site", hosts=hosts, pages=plan.tls_pages, port=plan.port)
         site.write_into(made, times=max(kb // _PLAIN_KB, 1))
         for file in made.folder.rglob("*.html"):
             Path(f"{file}.gz").write_bytes(gzip.compress(file.read_bytes(), 6))

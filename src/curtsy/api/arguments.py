@@ -60,7 +60,9 @@ def makers(
             raise UsageError("`extract` replaces `schema`: use one of them.")
         schema = _name("extract(page)", extract)
         _check_call(f"{schema}(page)", extract, None)
-        user_functions.add_extractor(schema, lambda stored: extract(view(stored.page, "", stored.body)))
+        user_functions.add_extractor(
+            schema, lambda stored: extract(view(stored.page, "", stored.body, file=stored.file))
+        )
     if score is not None:
         if rubric is not None:
             raise UsageError("`score` replaces `rubric`: use one of them.")

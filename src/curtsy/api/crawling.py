@@ -29,6 +29,7 @@ from curtsy.core.settings_loading import load, missing
 from curtsy.export import page_rows as export
 from curtsy.fetch import chromium
 from curtsy.records import serialize
+from curtsy.services.document_process import limits_of
 from curtsy.store import crawls
 from curtsy.store import pages as page_rows
 from curtsy.store.engine import Store
@@ -130,7 +131,7 @@ def pages(
         segments = export.segments_of(where)
         try:
             for page in export.pages_of(store, found.n):
-                yield _page(store, segments, page, found.id)
+                yield _page(store, segments, page, found.id, where)
         finally:
             segments.close()
 
@@ -280,7 +281,7 @@ class Crawling:
                 found = page_rows.where(tx, _BETWEEN, values, "p.n", _BATCH)
             taken: list[Page] = []
             for n, page in found:
-                taken.append(_page(store, segments, page, stored.id))
+                taken.append(_page(store, segments, page, stored.id, self._settings))
                 self._after = n
                 if sum(len(one.content or b"") for one in taken) > _BATCH_BYTES:
                     break
@@ -357,7 +358,7 @@ def _check_renderer(crawl: Crawl, settings: Settings) -> None:
         chromium.check_installed(settings)
 
 
-def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str) -> Page:
+def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str, settings: Settings) -> Page:
     with store.read() as tx:
         record = read_page(tx, segments, page)
-    return view(page, crawl, None if record is None else record.body)
+    return view(page, crawl, None if record is None else record.body, limits_of(settings))

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from curtsy.content.document import Document, is_html
-from curtsy.content.documents.model import FileText
+from curtsy.content.documents.model import FileText, Limits
 from curtsy.content.links import LinkMemo, hrefs
 from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import Page as StoredPage
 from curtsy.services import stored_files
+
+#: what a stored page does not have in this form
+_OWN = frozenset(("crawl", "fetched", "content", "document_facts", "limits", "read_file"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,10 @@ class Page:
     document_facts: DocumentFacts | None
     #: the body after content decoding; None if it was not kept
     content: bytes | None = field(repr=False)
+    #: of reading documents, by the settings of the crawl
+    limits: Limits | None = field(default=None, repr=False, compare=False)
+    #: the document, if it was read already
+    read_file: FileText | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_html(self) -> bool:
@@ -60,16 +67,22 @@ class Page:
 
         It is read in another process, with limits. Scanned pages have text if the setting `document_ocr` is on.
         """
-        return stored_files.file_of(self.content or b"", self.content_type, self.url)
+        if self.read_file is not None:
+            return self.read_file
+        return stored_files.file_of(self.content or b"", self.content_type, self.url, self.limits)
 
     def text(self) -> str:
         """The visible text, also of documents; empty for bodies without text, such as pictures."""
-        return stored_files.text_of(self.content or b"", self.content_type, self.url)
+        if self.read_file is not None:
+            return self.read_file.text
+        return stored_files.text_of(self.content or b"", self.content_type, self.url, self.limits)
 
     def markdown(self, full_page: bool = False) -> str:
         """The main content as Markdown, or the full page with its menus and footers; also documents; other types as
         their text."""
-        return stored_files.markdown_of(self.content or b"", self.content_type, self.url, full_page=full_page)
+        if self.read_file is not None:
+            return self.read_file.markdown
+        return stored_files.markdown_of(self.content or b"", self.content_type, self.url, self.limits, full_page)
 
     def links(self) -> list[str]:
         """The normalized URLs of its links, without those marked nofollow."""
@@ -80,13 +93,17 @@ class Page:
         return list(dict.fromkeys(LinkMemo().resolve_all(document.base_url, hrefs(document))))
 
 
-def view(page: StoredPage, crawl: str, content: bytes | None) -> Page:
-    """The page with its body; None if the body was not kept."""
-    names = (name for name in Page.__slots__ if name not in ("crawl", "fetched", "content", "document_facts"))
+def view(
+    page: StoredPage, crawl: str, content: bytes | None, limits: Limits | None = None, file: FileText | None = None
+) -> Page:
+    """The page with its body; None if the body was not kept. `file` is the document in it, if it was read already."""
+    names = (name for name in Page.__slots__ if name not in _OWN)
     return Page(
         **{name: getattr(page, name) for name in names},
         crawl=crawl,
         document_facts=page.document,
         fetched=datetime.fromtimestamp(page.fetched_ms / 1000, UTC),
         content=content,
+        limits=limits,
+        read_file=file,
     )

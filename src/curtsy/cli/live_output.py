@@ -13,6 +13,7 @@ from curtsy.core.threads import in_thread
 from curtsy.export.live import LiveOutput
 from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.tables import Format
+from curtsy.services.document_process import limits_of
 from curtsy.store.engine import Store
 
 #: seconds between two writes; on PostgreSQL each of them waits for the commits in progress
@@ -49,7 +50,7 @@ class Follower:
             if self._store is not None:
                 return
             self._store = Store.open(self._settings.effective_store_url)
-            rows = PageRows(self._store, segments_of(self._settings), crawl)
+            rows = PageRows(self._store, segments_of(self._settings), crawl, limits=limits_of(self._settings))
             try:
                 self._output = LiveOutput(rows, self._out, self._chosen, self._settings.data_dir)
             except (OSError, CurtsyError) as error:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from curtsy.content.document import is_html
+from curtsy.content.documents.model import Limits
 from curtsy.core.model import Page
 from curtsy.export.page_rows import row_of
 from curtsy.services.stored_files import markdown_of
@@ -30,6 +31,8 @@ class MarkdownWriter:
     full_page: bool
     #: id of the pages' crawl
     crawl: str
+    #: of reading documents; None: the defaults, without OCR
+    limits: Limits | None = None
 
     def write(self, page: Page, write: Write) -> bool:
         """Return False if the page has no text."""
@@ -40,7 +43,7 @@ class MarkdownWriter:
         facts = {name: value for name, value in row_of(page, self.crawl).items() if value is not None}
         # JSON is YAML: no value of a page can end the front matter.
         front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
-        text = markdown_of(record.body, page.content_type, page.url, full_page=self.full_page)
+        text = markdown_of(record.body, page.content_type, page.url, self.limits, self.full_page)
         write(file_name(page), [f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace")])
         return True
 

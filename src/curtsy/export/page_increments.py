@@ -107,7 +107,7 @@ def _write(
     after, last = between
     found = pages_of(rows.store, rows.crawl.n, after.last, last.last)
     if chosen is Format.MARKDOWN:
-        writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id)
+        writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id, rows.limits)
         written.n += sum(writer.write(page, folder.write) for page in found)
         return
     name = f"{rows.crawl.id}-{after.last:012}-{last.last:012}-{last.tail}{_ENDINGS[chosen]}"

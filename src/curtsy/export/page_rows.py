@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from curtsy.content.charset import charset_of, decode
 from curtsy.content.document import is_html
+from curtsy.content.documents.model import Limits
 from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Page
@@ -71,6 +72,8 @@ class PageRows:
     crawl: Crawl
     #: some of CONTENT
     content: tuple[str, ...] = ()
+    #: of reading documents; None: the defaults, without OCR
+    limits: Limits | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -85,7 +88,7 @@ class PageRows:
             record = read_page(tx, self.segments, page)
         if record is None:
             return dict.fromkeys(self.content)
-        return {name: content_of(name, record.body, page) for name in self.content}
+        return {name: content_of(name, record.body, page, self.limits) for name in self.content}
 
 
 def check_content(names: tuple[str, ...]) -> None:
@@ -94,12 +97,12 @@ def check_content(names: tuple[str, ...]) -> None:
             raise UsageError(f"Unknown content: {name!r}. Use one or more of: {', '.join(CONTENT)}.")
 
 
-def content_of(name: str, body: bytes, page: Page) -> str | None:
+def content_of(name: str, body: bytes, page: Page, limits: Limits | None = None) -> str | None:
     """The text, Markdown or HTML of a stored body; None if it has none."""
     if name == "text":
-        return text_of(body, page.content_type, page.url) or None
+        return text_of(body, page.content_type, page.url, limits) or None
     if name == "markdown":
-        return markdown_of(body, page.content_type, page.url) or None
+        return markdown_of(body, page.content_type, page.url, limits) or None
     if not is_html(page.content_type, body):
         return None
     return decode(body, charset_of(body, page.content_type, url=page.url))

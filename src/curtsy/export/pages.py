@@ -85,7 +85,7 @@ def export(
     found = pages_of(rows.store, rows.crawl.n)
     if chosen is Format.MARKDOWN:
         assert out is not None
-        writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id)
+        writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id, rows.limits)
         return replace_folder(out, lambda write: sum(writer.write(page, write) for page in found))
     written = Tally()
     name = out.name if out else "export.warc.gz"

@@ -8,8 +8,10 @@ from importlib.util import find_spec
 import pytest
 from pydantic import ValidationError
 
+from curtsy.api.page import view
 from curtsy.content.documents.layout import FileLayout
 from curtsy.content.documents.model import FileText, Limits
+from curtsy.core.model import Page
 from curtsy.core.settings import Settings
 from curtsy.core.text_layout import Part
 from curtsy.extract import ladder
@@ -45,6 +47,16 @@ def test_a_scan_is_reported_as_such() -> None:
 def test_the_setting_needs_the_extra() -> None:
     with pytest.raises(ValidationError, match=r"pip install 'curtsy\[ocr\]'"):
         Settings(document_ocr=True)
+
+
+@installed
+def test_the_text_of_a_stored_page_has_what_was_recognized() -> None:
+    stored = Page(
+        id="1-aa", crawl=1, fp=b"", url="http://a.test/r.pdf", host="a.test", status=200, fetched_ms=0, depth=0,
+        content_type="application/pdf",
+    )  # fmt: skip
+    assert view(stored, "c", scan()).text() == ""
+    assert "Who we are" in view(stored, "c", scan(), WITH_OCR).text()
 
 
 @installed

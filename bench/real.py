@@ -74,7 +74,7 @@ def crawlers(python: str | None) -> list[Crawler]:
     """wget is the first: it says which pages there are."""
     field = [
         Crawler(name=WGET, command=_wget, note="one connection, no parser of HTML trees; writes files"),
-        Crawler(name=CURTSY, command=_curtsy, note="full durability, robots.txt, WARC; includes its Valkey"),
+        Crawler(name=CURTSY, command=curtsy_command, note="full durability, robots.txt, WARC; includes its Valkey"),
     ]
     if python is not None:
         field += [
@@ -94,7 +94,7 @@ def crawlers(python: str | None) -> list[Crawler]:
     return field
 
 
-def _curtsy(web: Web, folder: Path) -> Sequence[str]:
+def curtsy_command(web: Web, folder: Path) -> Sequence[str]:
     rule = f"*.{docs_sites.DOMAIN}=127.0.0.1:{web.port}"
     options = ["--delay", "0", "--per-host", str(PER_HOST), "--resolve", rule, "--json"]
     return [sys.executable, "-m", "curtsy.cli", "crawl", "--from", "seeds.txt", *options]

@@ -217,6 +217,14 @@ def test_fastwarc_confirms_the_digest_of_every_record(stored: StoredPages, tmp_p
     assert read[True] == read[False]
 
 
+def test_an_export_tells_how_many_pages_it_has_read(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add(3)
+    read: list[int] = []
+    rows = PageRows(stored.store, stored.segments, stored.crawl, progress=read.append)
+    assert export.export(rows, tmp_path / "markdown", Format.MARKDOWN) == 3
+    assert read == [1, 2, 3]
+
+
 def test_an_unchanged_page_has_a_revisit_with_the_date_of_this_crawl(stored: StoredPages, tmp_path: Path) -> None:
     (page,) = stored.add(1)
     later_ms = page.fetched_ms + 86_400_000

@@ -21,7 +21,7 @@ from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.export import pages as export
 from curtsy.export.markdown import MarkdownWriter
-from curtsy.export.page_rows import PageRows, pages_of
+from curtsy.export.page_rows import PageRows
 from curtsy.export.tables import Format, Tally, need_pyarrow
 from curtsy.export.targets import MARK, Folder, ObjectPlace, Target, folder_of
 from curtsy.store import pages
@@ -105,7 +105,7 @@ def _write(
     full_page: bool,
 ) -> None:  # fmt: skip
     after, last = between
-    found = pages_of(rows.store, rows.crawl.n, after.last, last.last)
+    found = rows.pages(after.last, last.last)
     if chosen is Format.MARKDOWN:
         writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id, rows.limits)
         written.n += sum(writer.write(page, folder.write) for page in found)

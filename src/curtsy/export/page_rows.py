@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,15 @@ class PageRows:
     content: tuple[str, ...] = ()
     #: of reading documents; None: the defaults, without OCR
     limits: Limits | None = None
+    #: called after each page with the number of pages read
+    progress: Callable[[int], None] | None = None
+
+    def pages(self, after: int = 0, upto: int | None = None) -> Iterator[Page]:
+        """Yield the pages in commit order, as `pages_of`."""
+        for number, page in enumerate(pages_of(self.store, self.crawl.n, after, upto), 1):
+            yield page
+            if self.progress is not None:
+                self.progress(number)
 
     @property
     def columns(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ from curtsy.core.errors import UsageError
 from curtsy.core.model import Page
 from curtsy.export import partitions
 from curtsy.export.markdown import MarkdownWriter
-from curtsy.export.page_rows import PageRows, pages_of
+from curtsy.export.page_rows import PageRows
 from curtsy.export.tables import Format, Tally, need_pyarrow, table
 from curtsy.export.targets import ObjectPlace, Target, check_file, check_folder, replace_folder, write_whole
 from curtsy.store import warc
@@ -82,7 +82,7 @@ def export(
     if by is not None:
         assert out is not None
         return partitions.export(rows, by, out, chosen, csv_safe)
-    found = pages_of(rows.store, rows.crawl.n)
+    found = rows.pages()
     if chosen is Format.MARKDOWN:
         assert out is not None
         writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id, rows.limits)

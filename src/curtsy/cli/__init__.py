@@ -13,6 +13,7 @@ import sys
 import traceback
 
 from curtsy.core.errors import CurtsyError, UsageError
+from curtsy.core.observe import announce
 
 DONE = 0
 DEAD_LETTERS = 1
@@ -67,17 +68,17 @@ def _closed_pipe() -> int:
 
 def _failed(error: Exception) -> int:
     if isinstance(error, CurtsyError):
-        print(f"curtsy: {error}", file=sys.stderr)
+        announce(f"curtsy: {error}")
         return USAGE if isinstance(error, UsageError) else UNAVAILABLE
     if isinstance(error, OSError):
-        print(f"curtsy: {error}. Check that it exists, is accessible and has free space.", file=sys.stderr)
+        announce(f"curtsy: {error}. Check that it exists, is accessible and has free space.")
         return UNAVAILABLE
     if type(error).__name__ == "Abort":
         return _interrupted()
     if hasattr(error, "format_message"):  # the parser's own errors
         return _usage_error(error)
     traceback.print_exception(error)
-    print("curtsy: this is a bug in Curtsy. Please report it with the lines above.", file=sys.stderr)
+    announce("curtsy: this is a bug in Curtsy. Please report it with the lines above.")
     return OUR_ERROR
 
 
@@ -90,10 +91,10 @@ def _usage_error(error: Exception) -> int:
     context = getattr(error, "ctx", None)
     command = "curtsy" if context is None else context.command_path
     ending = "" if message.endswith((".", "?")) else "."
-    print(f"curtsy: {message}{ending} Run `{command} --help` for the options.", file=sys.stderr)
+    announce(f"curtsy: {message}{ending} Run `{command} --help` for the options.")
     return USAGE
 
 
 def _interrupted() -> int:
-    print("Interrupted; no crawl was started.", file=sys.stderr)
+    announce("Interrupted; no crawl was started.")
     return INTERRUPTED

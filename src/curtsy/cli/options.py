@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from curtsy.cli.show import note
-from curtsy.core import observe
+from curtsy.core import log_capture, observe
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load_with_notes, unknown_variables
@@ -75,12 +75,24 @@ OfCrawl = Annotated[
 
 def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:
     """Settings with the changes of the command line; configures logging."""
-    for stray in strays(os.environ):
-        note(f"curtsy: {stray}")
-    settings = load_with_notes(lambda line: note(f"curtsy: {line}"), config, data_dir=data_dir, **overrides)
+    notes = unknown_variables(os.environ)
+    settings = load_with_notes(notes.append, config, data_dir=data_dir, **overrides)
+    for line in notes:
+        note(f"curtsy: {line}")
     if settings.data_dir.exists() and not settings.data_dir.is_dir():
         raise SettingsError(f"{settings.data_dir} is a file; --data-dir (data_dir) must name a folder.")
     observe.configure(settings.log_level, settings.log_format)
+    return settings
+
+
+def service_settings(config: Path | None, data_dir: Path | None, stdout: bool = True, **overrides: Any) -> Settings:
+    """Settings of a part of a fleet: with `log_format = "json"`, all that it writes is JSON lines, its notes and
+    errors too. Without `stdout`, its standard output is left as it is."""
+    if log_capture.wanted_by_environment():
+        log_capture.install(stdout=stdout)
+    settings = settings_from(config, data_dir, **overrides)
+    if settings.log_format == "json":
+        log_capture.install(stdout=stdout)
     return settings
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from curtsy.cli.options import Config, DataDir, settings_from
+from curtsy.cli.options import Config, DataDir, service_settings
 from curtsy.web.serving import serve as run
 
 
@@ -31,7 +31,7 @@ def serve(
 
     They accept crawls and report on them; workers do the crawling.
     """
-    settings = settings_from(
+    settings = service_settings(
         config, data_dir, api_host=host, api_port=port, api_processes=processes, api_threads=threads,
         api_require_key=require_key,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 
 from curtsy.cli.table_layout import fitted
 from curtsy.core.model import MOST_RENDER
+from curtsy.core.observe import announce
 
 #: C0 and C1 without tab and newline, and what changes the direction of text
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -25,7 +26,7 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    announce(text)
 
 
 def table(columns: Sequence[str], rows: Iterable[Iterable[Any]], wide: bool = False) -> None:

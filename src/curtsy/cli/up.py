@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 
 from curtsy.cli.child_processes import environment
-from curtsy.cli.options import AsJson, Config, DataDir, settings_from
-from curtsy.cli.show import document, say
+from curtsy.cli.options import AsJson, Config, DataDir, service_settings
+from curtsy.cli.show import document
 from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, render_command, worker_command
 from curtsy.core.errors import MissingPart
+from curtsy.core.observe import all_json, announce
 from curtsy.core.settings import Settings
 from curtsy.fetch import chromium
 from curtsy.fleet.coordination import shards_text
@@ -52,8 +53,8 @@ def up(
 
     It restarts parts that exit. Press Ctrl-C to stop everything.
     """
-    loaded = settings_from(
-        config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_processes=workers,
+    loaded = service_settings(
+        config, data_dir, stdout=False, api_host=host, api_port=port, api_processes=processes, worker_processes=workers,
         api_require_key=require_key,
     )  # fmt: skip
     loaded.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -97,7 +98,8 @@ def _serve(settings: Settings, config: Path | None) -> list[str]:
 def _flower(port: int) -> list[str]:
     if find_spec("flower") is None:
         raise MissingPart("Flower is not installed: pip install 'curtsy[flower]', or remove --flower.")
-    return celery_command("flower", "--address=127.0.0.1", f"--port={port}")
+    quiet = ["--logging=none"] if all_json() else []  # its own handler would write plain lines
+    return celery_command("flower", "--address=127.0.0.1", f"--port={port}", *quiet)
 
 
 def _ready(settings: Settings, flower: int | None, as_json: bool) -> None:
@@ -109,5 +111,5 @@ def _ready(settings: Settings, flower: int | None, as_json: bool) -> None:
         document({"api": api, "docs": f"{api}/docs", "flower": watched, "submit": submit})
     else:
         more = f"; Flower: {watched}" if watched else ""
-        say(f"Ready. Dashboard and API: {api}/ (docs at /docs){more}. Submit: {submit}")
+        announce(f"Ready. Dashboard and API: {api}/ (docs at /docs){more}. Submit: {submit}", sys.stdout)
     sys.stdout.flush()

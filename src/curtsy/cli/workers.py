@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from curtsy.cli.child_processes import keep
-from curtsy.cli.options import Config, DataDir, settings_from
+from curtsy.cli.options import Config, DataDir, service_settings
 from curtsy.core.settings import Settings
 from curtsy.fetch import chromium
 from curtsy.fleet.coordination import shards_of, shards_text
@@ -44,7 +44,7 @@ def worker(
 
     They fetch pages and make records. SIGTERM or Ctrl-C stops them cleanly.
     """
-    settings = settings_from(config, data_dir, worker_processes=concurrency)
+    settings = service_settings(config, data_dir, worker_processes=concurrency)
     bound = shards_text(shards_of(shards, _shards(settings))) if shards else shards_text(settings.bind_shards)
     served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
     me = name or "worker"
@@ -64,7 +64,7 @@ def beat(config: Config = None, data_dir: DataDir = None) -> None:
     It gives work to the workers, ends crawls and starts scheduled crawls.
     Several may run at once.
     """
-    settings = settings_from(config, data_dir)
+    settings = service_settings(config, data_dir)
     raise typer.Exit(keep([celery_command("beat")], settings, config))
 
 

@@ -10,11 +10,14 @@ delayed work waits in the frontier or in the store.
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import mmap
 import os
 import signal
 import threading
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -23,10 +26,12 @@ from uuid import uuid4
 from billiard import active_children
 from billiard import pool as processes
 from celery import Celery, signals
+from celery.apps import worker as celery_worker
+from celery.apps.beat import Beat
 from celery.worker import state
 from kombu import Exchange, Queue  # type: ignore[attr-defined]
 
-from curtsy.core import observe, settings_loading
+from curtsy.core import log_capture, observe, settings_loading, tracing
 from curtsy.core.clock import boot
 from curtsy.core.errors import FrontierUnavailable, SettingsError
 from curtsy.core.observe import log
@@ -58,6 +63,10 @@ def the_settings() -> Settings:
     notes: list[str] = []
     found = settings_loading.load_with_notes(notes.append)
     observe.configure(found.log_level, found.log_format)
+    if found.log_format == "json":
+        log_capture.install()
+        signals.setup_logging.connect(_set_up_logging)
+        celery_worker.safe_say = _say_safely
     for note in notes:
         log("setting_deprecated", level="warning", message=note)
     return found
@@ -169,14 +178,45 @@ def _configuration() -> dict[str, Any]:
     }
 
 
+class _Beat(Beat):  # type: ignore[misc]
+    """Beat without its banner if the log is JSON."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs | ({"quiet": True} if _is_json() else {}))
+
+
 broker.install()
 app = Celery("curtsy")
+app.Beat = app.subclass_with_self(_Beat)
 app.add_defaults(_configuration)
 
 
 def ending() -> bool:
     """Whether the worker was asked to stop; also true in its children."""
     return _flag[0] == 1
+
+
+# JSON logs: every line of Celery too
+
+
+def _is_json() -> bool:
+    return the_settings().log_format == "json"
+
+
+def _drop_banner(instance: Any, **_: Any) -> None:
+    instance.quiet = instance.quiet or _is_json()
+
+
+def _set_up_logging(loglevel: int | str | None = None, **_: Any) -> None:
+    """Celery sets up nothing itself if this signal has a receiver, so it is connected only for JSON."""
+    log_capture.install(logging.getLevelName(loglevel) if isinstance(loglevel, str) else loglevel)
+
+
+def _say_safely(message: str, *_: Any) -> None:
+    """What a signal handler says: written at once, because the handler may have interrupted a log line."""
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    line = {"message": message.strip(), "event": "message", "level": "info", "timestamp": now}
+    os.write(2, f"{json.dumps(line)}\n".encode())
 
 
 # request_id: from the sender, through the message's headers, into every log line of the task
@@ -252,6 +292,7 @@ def exit_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+signals.celeryd_init.connect(_drop_banner)
 signals.before_task_publish.connect(_send_request_id)
 signals.task_prerun.connect(_take_request_id)
 signals.task_postrun.connect(_drop_request_id)

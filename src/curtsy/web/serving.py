@@ -19,7 +19,7 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseExc
 
 from curtsy.core.errors import UsageError
 from curtsy.core.model import new_id
-from curtsy.core.observe import log
+from curtsy.core.observe import announce, log
 from curtsy.core.settings import Settings
 from curtsy.web.auth import is_loopback
 from curtsy.web.backend_thread import BackendThread
@@ -186,9 +186,9 @@ class Server(BaseApplication):  # type: ignore[misc]
             _limit_silence(listener.sock, self._settings.api_timeout_s)
         port = arbiter.LISTENERS[0].getsockname()[1]
         name = f"[{self._host}]" if ":" in self._host else self._host
-        print(f"Serving on http://{name}:{port}/ (dashboard; API reference at /docs)", file=sys.stderr, flush=True)
+        announce(f"Serving on http://{name}:{port}/ (dashboard; API reference at /docs)")
         if not is_loopback(self._host):
-            print("Every request needs a key: `curtsy keys create` creates one.", file=sys.stderr, flush=True)
+            announce("Every request needs a key: `curtsy keys create` creates one.")
 
 
 def _limit_silence(listener: socket.socket, seconds: float) -> None:

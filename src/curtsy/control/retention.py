@@ -115,12 +115,19 @@ def _carry_out(store: Store, segments: Any, end: float) -> bool:
 
     with store.read() as tx:
         noted = deletion.pending(tx)
+        names = crawls.ids(tx, [one.crawl for one in noted if one.crawl])
     left = 0
     for one in noted:
         done = deletion.carry_out(store, segments, one, clock.now_ms(), late)
         left += not done
         if done:
-            log("deleted", deletion=one.id, crawl=one.crawl, whole=one.whole, request_id=one.request_id or None)
+            log(
+                "deleted",
+                deletion=one.id,
+                crawl=names[one.crawl] if one.crawl else None,
+                whole=one.whole,
+                request_id=one.request_id or None,
+            )
         if late():
             break
     erase_all(store, segments)

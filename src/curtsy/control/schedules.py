@@ -196,12 +196,15 @@ async def _make(services: Services, run: Run, now_ms: int) -> bool:
     except UsageError as error:
         # A retry would fail too: the settings or the schedule must change.
         await in_thread(services.store.run, _give_up, run, str(error), now_ms)
-        log("run_not_made", level="error", schedule=schedule.name, error=str(error))
+        log(
+            "run_not_made", level="error", schedule=schedule.name, crawl=run.crawl_id, request_id=run.crawl_id,
+            error=str(error),
+        )  # fmt: skip
         return False
     finally:
         request_id.reset(token)
     await in_thread(services.store.run, _started, run, submitted.n, now_ms)
-    log("run_started", schedule=schedule.name, crawl=submitted.id, planned=_when(run.planned_ms))
+    log_crawl(submitted, "run_started", schedule=schedule.name, planned=_when(run.planned_ms))
     return True
 
 

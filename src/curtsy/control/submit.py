@@ -12,7 +12,7 @@ from curtsy.control.seeds import each as check_seeds
 from curtsy.core import clock
 from curtsy.core.errors import EpochLost, FrontierUnavailable, UnknownCrawl, UsageError
 from curtsy.core.model import Crawl, CrawlState, Entry, Kind, NewUrl
-from curtsy.core.observe import log
+from curtsy.core.observe import log_crawl
 from curtsy.core.settings_loading import keep
 from curtsy.core.threads import in_thread
 from curtsy.rules.urls import Scope, fingerprint, host_key, short
@@ -126,7 +126,7 @@ async def list_chunk(
         await frontier.see(crawl.n, [short(row.fp) for row in rows])
     except (EpochLost, FrontierUnavailable) as error:
         services.scans.put_back_later(crawl.n)
-        log("seeds_not_listed", level="warning", crawl=crawl.id, error=str(error))
+        log_crawl(crawl, "seeds_not_listed", level="warning", error=str(error))
 
 
 async def resume_crawl(services: Services, id: str, changes: Mapping[str, Any] | None = None) -> Crawl:
@@ -157,7 +157,7 @@ async def resume_crawl(services: Services, id: str, changes: Mapping[str, Any] |
         await _put_back(services, crawl, keep_budget="max_pages" not in (changes or {}))
     except (EpochLost, FrontierUnavailable) as error:
         services.scans.put_back_later(crawl.n)
-        log("queues_not_put_back", level="warning", crawl=crawl.id, error=str(error))
+        log_crawl(crawl, "queues_not_put_back", level="warning", error=str(error))
     return crawl
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from curtsy.content.needs_browser import goes_directly, is_probe
 from curtsy.core.model import Crawl, CrawlState, Kind, Lease, Page
-from curtsy.core.observe import log
+from curtsy.core.observe import log_crawl
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_policy import HostPolicy
@@ -138,12 +138,10 @@ class CrawlCache:
                 and network_profile.of(await read(self._store, crawls.settings_of, n)) != self._network
             ):
                 self.foreign.add(n)
-                log(
-                    "crawl_skipped",
-                    level="warning",
-                    crawl=crawl.id,
-                    reason="its proxy or DNS settings differ from this process's",
-                )
+                why = "its proxy or DNS settings differ from this process's"
+                log_crawl(crawl, "crawl_skipped", level="warning", reason=why)
+            else:
+                log_crawl(crawl, "crawl_joined")
         else:
             context.renew(crawl)
         if crawl.state not in crawls.ACTIVE:

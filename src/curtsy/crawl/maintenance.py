@@ -10,7 +10,7 @@ from curtsy.core import metrics
 from curtsy.core.clock import boot
 from curtsy.core.failpoints import point
 from curtsy.core.model import CrawlState, Failure, Kind, Lane, Lease, Request, UrlState
-from curtsy.core.observe import count, log
+from curtsy.core.observe import count, log, log_crawl
 from curtsy.core.threads import in_thread
 from curtsy.crawl import crash_record
 from curtsy.crawl.queue_loading import load
@@ -19,7 +19,7 @@ from curtsy.frontier.messages import ReapedLease, ReapedSlot, Settled
 from curtsy.rules.politeness import least_patience_ms, patience_ms
 from curtsy.rules.urls import fingerprint
 from curtsy.services.scans import ScanListener, Scans
-from curtsy.store import crawls, failures, hosts, outbox, queues, requests, sites, urls
+from curtsy.store import crawl_events, crawls, failures, hosts, outbox, queues, requests, sites, urls
 from curtsy.store.engine import Store, read
 
 _SWEEP_S = 60.0
@@ -129,7 +129,7 @@ class Maintenance(ScanListener):
                 await in_thread(self.store.run, _give_up, crawl.n, before_ms + _LOADING_MS)
                 await self.frontier.set_crawl(await read(self.store, crawls.by_n, crawl.n))
                 await self._drop_all(crawl.n)
-                log("upload_incomplete", level="warning", crawl=crawl.id)
+                log_crawl(crawl, "upload_incomplete", level="warning")
 
     async def _blame(self) -> None:
         """Reports the URLs that crashed a process of this machine, or could not be read by this one."""
@@ -214,8 +214,6 @@ class Maintenance(ScanListener):
     async def _bury(self, found: list[queues.Queue]) -> None:
         dead = await in_thread(self.store.run, _mark_dead, found)
         await self.frontier.drop([(q.crawl, q.host) for q, _ in dead])
-        for q, reason in dead:
-            log("host_dead", level="info", crawl=q.crawl, host=q.host, reason=reason)
         for q in found:
             self.failing.pop(q.host, None)
         self.idle.update(q.crawl for q, _ in dead)
@@ -303,7 +301,10 @@ def _condemn(tx: Any, items: list[ReapedLease], now_ms: int) -> None:
         ],
     )  # fmt: skip
     counts: dict[tuple[int, str, str], int] = {}
-    for n, _ in changed:
+    named = crawl_events.identities(tx, [n for n, _ in changed])
+    for n, fp in changed:
+        url = keys[n, fp].entry.url
+        crawl_events.note(tx, named[n], "url_condemned", level="error", url=url, cause="kills_worker")
         counts[n, "failed", "kills_worker"] = counts.get((n, "failed", "kills_worker"), 0) + 1
     crawls.add_counts(tx, counts)
 
@@ -333,6 +334,9 @@ def _mark_dead(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, s
         (q, "host_unreachable" if known.get(q.host) else "robots_unreachable") for q in found if q.host not in alive
     ]
     queues.mark(tx, answered=alive, dead={(q.crawl, q.host): reason for q, reason in dead})
+    named = crawl_events.identities(tx, [q.crawl for q, _ in dead])
+    for q, reason in dead:
+        crawl_events.note(tx, named[q.crawl], "host_dead", host=q.host, reason=reason)
     return dead
 
 

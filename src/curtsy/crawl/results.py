@@ -23,8 +23,8 @@ from curtsy.content.parser_limits import is_heavy
 from curtsy.content.reading import ParseTimeout, Reading, read_by_scan, read_tree, within
 from curtsy.content.sitemaps import Listing, SitemapContent, kind_of_xml, sitemap
 from curtsy.core.document_facts import DocumentFacts
-from curtsy.core.model import Chain, Entry, Kind, Lease, NewUrl, Page, hot_value
-from curtsy.core.observe import count, log
+from curtsy.core.model import Chain, Crawl, Entry, Kind, Lease, NewUrl, Page, hot_value
+from curtsy.core.observe import count, log_crawl
 from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
@@ -195,7 +195,7 @@ def of_url(
                 member = _joining(entry, context)
                 found = _read_page(entry, outcome, context, settings, reading)
         except ParseTimeout:
-            outcome, found = _too_slow(entry, outcome, settings)
+            outcome, found = _too_slow(entry, outcome, context.crawl, settings)
     links, sitemaps_of = found.links, None
     if robots is not None and context.crawl.sitemaps and (where := origin(entry.url)) not in context.sitemapped:
         if robots.sitemaps:
@@ -230,10 +230,10 @@ def completed(before: Result, again: Result) -> Result:
     return replace(again, effect=before.effect, previous=before.previous, answered=before.answered)
 
 
-def give_up(before: Result, settings: Settings) -> Result:
-    """Reading the page or sitemap beside the loop took too long."""
+def give_up(before: Result, crawl: Crawl, settings: Settings) -> Result:
+    """Reading the page or sitemap outside the event loop took too long."""
     assert before.outcome is not None
-    outcome, found = _too_slow(before.lease.entry, before.outcome, settings)
+    outcome, found = _too_slow(before.lease.entry, before.outcome, crawl, settings)
     return replace(
         before, outcome=outcome, decision=found.decision, page=found.page, links=(), retry=None, sitemaps_of=None,
         needed_browser=None, is_complete=True, is_heavy=False,
@@ -451,10 +451,10 @@ def _needed_browser(kind: Kind, *, lacks_content: bool) -> bool | None:
     return lacks_content and kind is Kind.PAGE
 
 
-def _too_slow(entry: Entry, outcome: Outcome, settings: Settings) -> tuple[Outcome, _Found]:
+def _too_slow(entry: Entry, outcome: Outcome, crawl: Crawl, settings: Settings) -> tuple[Outcome, _Found]:
     """Reading took too long: a dead letter. The body of a page is stored; its links are unknown."""
     count("parse_timeouts")
-    log("parse_timeout", level="warning", url=entry.url, bytes=len(outcome.body))
+    log_crawl(crawl, "parse_timeout", level="warning", url=entry.url, bytes=len(outcome.body))
     detail = f"reading its {len(outcome.body):,} bytes took more than {settings.parse_timeout_s:g} s"
     is_kept = entry.kind is not Kind.SITEMAP and not _header_rules(outcome, settings)[0]
     decision = Decision(action=Action.DEAD, reason="parse_timeout")

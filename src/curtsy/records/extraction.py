@@ -20,7 +20,6 @@ from curtsy.core import claims
 from curtsy.core.claims import Confidence, Extraction, Field, Rung, Verdict
 from curtsy.core.errors import CurtsyError, Damaged, UsageError
 from curtsy.core.model import Crawl
-from curtsy.core.observe import log
 from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.extract import ladder, llm, page_selection
@@ -172,7 +171,6 @@ def _in_time(parts: Parts, stored: Stored, work: Callable[..., T], *given: Any) 
 
 def _too_slow(urls: Sequence[str], seconds: float) -> StageFault:
     named = f"{urls[0]} and {len(urls) - 1} others" if len(urls) > 1 else urls[0]
-    log("parse_timeout", level="warning", url=urls[0], pages=len(urls))
     return StageFault("parse_timeout", f"reading {named} took more than {seconds:g} s", False)
 
 

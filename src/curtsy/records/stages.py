@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, NamedTuple
 
 from curtsy.core import clock
 from curtsy.core.errors import Unavailable, UnknownCrawl
 from curtsy.core.failpoints import point
 from curtsy.core.model import Crawl, CrawlState, Failure
-from curtsy.core.observe import count, log, request_id
+from curtsy.core.observe import count, log, log_crawl, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
 from curtsy.core.threads import in_thread
@@ -26,7 +27,7 @@ from curtsy.records import batch_lane, bulk_stages, extraction, webhooks
 from curtsy.records.extraction import Parts, StageFault
 from curtsy.rules.urls import host_key, origin
 from curtsy.services.backends import Services
-from curtsy.store import crawls, outbox, pages, records, sites
+from curtsy.store import crawl_events, crawls, outbox, pages, records, sites
 from curtsy.store.engine import Store, read
 from curtsy.store.outbox import Put, Row
 
@@ -85,12 +86,12 @@ async def _run_renewing(
 
     Stages that wait for a model have threads of their own (`pool`): a renewal never waits for one of them.
     """
-    work = asyncio.get_running_loop().run_in_executor(pool, _do, parts, row, now, lease_ms)
+    work = asyncio.get_running_loop().run_in_executor(pool, copy_context().run, _do, parts, row, now, lease_ms)
     while not (await asyncio.wait({work}, timeout=lease_ms / 3000))[0]:
         try:
             await in_thread(parts.store.run, outbox.renew, row.n, clock.now_ms() + lease_ms)
         except Unavailable as error:
-            log("lease_not_renewed", level="warning", stage=row.kind, error=str(error))
+            log("lease_not_renewed", level="warning", stage=row.kind, crawl_n=row.crawl, error=str(error))
     return work.result()
 
 
@@ -103,9 +104,10 @@ async def _deliver(parts: Services | Parts, row: Row, now_ms: int) -> None:
         await in_thread(parts.store.run, outbox.done, row.n)  # the crawl was deleted
     except webhooks.DeliveryFailed as error:
         retry_ms = webhooks.next_try_ms(row, now_ms) if error.again else None
-        failure = webhooks.dead_letter(await read(parts.store, crawls.by_n, row.crawl), row, now_ms)
+        crawl = await read(parts.store, crawls.by_n, row.crawl)
+        failure = webhooks.dead_letter(crawl, row, now_ms)
         await in_thread(parts.store.run, outbox.failed, row.n, error.cause, str(error), retry_ms, failure)
-        log("webhook_failed", level="warning", crawl=row.crawl, cause=error.cause, again=retry_ms is not None)
+        log_crawl(crawl, "webhook_failed", level="warning", cause=error.cause, again=retry_ms is not None)
 
 
 def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[StageMessage]:
@@ -172,7 +174,10 @@ def _finish(
 
 def _give_up(tx: Any, settings: Settings, row: Row, failure: dict[str, Any], now_ms: int) -> bool:
     letter = _dead_letter(tx, row, settings, now_ms)
-    log("stage_failed", level="warning", stage=row.kind, url=letter.url, cause=failure["cause"], published=True)
+    crawl_events.note(
+        tx, crawl_events.identity(tx, row.crawl), "stage_failed", level="warning", stage=row.kind, url=letter.url,
+        cause=failure["cause"], published=True,
+    )  # fmt: skip
     payload = {**row.payload, _COMPLETES: True}
     return outbox.failed(tx, row.n, failure["cause"], failure["detail"], None, letter, payload)
 
@@ -209,9 +214,14 @@ def _failed(store: Store, settings: Settings, row: Row, error: Exception, now_ms
     retry_ms = now_ms + pause_ms if again else None
     with store.read() as tx:
         failure = _dead_letter(tx, row, settings, now_ms)
+        crawl = crawl_events.identity(tx, row.crawl)
     detail = extraction.writable(fault.detail)
     store.run(outbox.failed, row.n, fault.cause, detail, retry_ms, failure)
-    log("stage_failed", level="warning", stage=row.kind, url=failure.url, cause=fault.cause, detail=detail)
+    log_crawl(
+        crawl, "stage_failed", level="warning", stage=row.kind, url=failure.url, cause=fault.cause, detail=detail,
+        again=again,
+    )  # fmt: skip
+    return fault.cause
 
 
 def _dead_letter(tx: Any, row: Row, settings: Settings, now_ms: int) -> Failure:

@@ -15,13 +15,13 @@ from typing import Any
 from curtsy.core.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.core.failpoints import point
 from curtsy.core.model import Entry, Kind
-from curtsy.core.observe import count, log
+from curtsy.core.observe import count, log, log_crawl
 from curtsy.core.shutdown import end
 from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Scan
 from curtsy.services.epochs import put_open_back
-from curtsy.store import queues, sites, urls
+from curtsy.store import crawl_events, queues, sites, urls
 from curtsy.store.engine import Store, read
 
 #: scans carried out at the same time by one process
@@ -121,7 +121,7 @@ class Scans:
                 self._lacking.add(crawl)
                 if not isinstance(error, Exception):
                     raise
-                log("queues_not_put_back", level="warning", crawl=crawl, error=str(error), pause_s=pause_s)
+                log("queues_not_put_back", level="warning", crawl_n=crawl, error=str(error), pause_s=pause_s)
                 if recover is not None and isinstance(error, EpochLost):
                     await _tried(recover)
                 await asyncio.sleep(pause_s)
@@ -152,14 +152,23 @@ class Scans:
                 await self._carry_out(scan, listener)
             except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
                 # Its lock expires and the reaper hands the scan out again.
-                log("scan_failed", level="debug", host=scan.host, crawl=scan.crawl, error=str(error))
+                log("scan_failed", level="debug", host=scan.host, crawl_n=scan.crawl, error=str(error))
             except Exception as error:
                 # The scan is handed out again; a worker that ended here would keep the crawl from finishing.
                 count("unexpected_errors")
-                log("scan_broke", level="error", host=scan.host, crawl=scan.crawl, error=repr(error))
+                log_crawl(
+                    await self._named(scan.crawl), "scan_broke", level="error", host=scan.host, crawl_n=scan.crawl,
+                    error=repr(error),
+                )  # fmt: skip
             finally:
                 self._finish(scan.crawl)
                 listener.scan_done()
+
+    async def _named(self, crawl: int) -> crawl_events.CrawlIdentity:
+        try:
+            return await read(self._store, crawl_events.identity, crawl)
+        except StoreUnavailable:
+            return crawl_events.CrawlIdentity("", "")
 
     async def _carry_out(self, scan: Scan, listener: ScanListener) -> None:
         after = scan.cursor or 0

@@ -11,13 +11,17 @@ from sqlalchemy import Connection, func, select, text, update
 
 from curtsy.core.errors import UnknownCrawl
 from curtsy.core.model import MOST_RENDER, Counts, Crawl, CrawlState, Lane
-from curtsy.store import definitions, failures, meta
+from curtsy.store import crawl_events, definitions, failures, meta
+from curtsy.store.crawl_events import CrawlIdentity
 from curtsy.store.rows import Bulk, Lock, is_postgresql, unique_sorted
 from curtsy.store.tables import crawl_counts, crawl_members, crawls
 
 ENDED = (CrawlState.FINISHED, CrawlState.CANCELLED, CrawlState.DELETING)
 #: crawls whose queues the frontier holds
 ACTIVE = (CrawlState.LOADING, CrawlState.RUNNING)
+
+#: what the log says when a crawl enters a state
+_ACTIONS = {state: f"crawl_{state.value}" for state in CrawlState} | {CrawlState.RUNNING: "crawl_resumed"}
 
 _lock = Lock("crawls", "n bigint")
 _add_members = Bulk(
@@ -65,6 +69,7 @@ def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = No
     n = int(tx.execute(crawls.insert().values(values).returning(crawls.c.n)).scalar_one())
     _add_members(tx, [(n, member) for member in sorted(crawl.members)])
     definitions.keep(tx, crawl.definitions)
+    crawl_events.note(tx, CrawlIdentity(crawl.id, crawl.request_id), "crawl_created", lane=crawl.lane.value)
     return replace(crawl, n=n)
 
 
@@ -184,7 +189,13 @@ def set_state(
     if state is CrawlState.RUNNING:
         values["started_ms"] = func.coalesce(crawls.c.started_ms, now_ms)
     allowed = crawls.c.state.in_(only_from) if only_from else crawls.c.state != state
-    changed = tx.execute(update(crawls).where(crawls.c.n == n, allowed).values(values)).rowcount > 0
+    change = update(crawls).where(crawls.c.n == n, allowed).values(values).returning(crawls.c.id, crawls.c.request_id)
+    row = tx.execute(change).first()
+    changed = row is not None
+    if row is not None:
+        started = state is CrawlState.RUNNING and tuple(only_from) == (CrawlState.LOADING,)
+        action = "crawl_started" if started else _ACTIONS[state]
+        crawl_events.note(tx, CrawlIdentity(row.id, row.request_id), action, reason=reason)
     if changed and state in (CrawlState.FINISHED, CrawlState.CANCELLED):
         tx.execute(_TELL, {"n": n, "state": state.value, "now": now_ms, "payload": json.dumps({"since_ms": now_ms})})
     return changed

@@ -32,6 +32,7 @@ from curtsy.core.errors import (
 )
 from curtsy.core.observe import count, log
 from curtsy.core.threads import in_thread
+from curtsy.store import crawl_events
 from curtsy.store.database_errors import Full, Passing, ReadOnly, translated
 from curtsy.store.migrations import HEAD, migrate, version
 
@@ -106,7 +107,9 @@ class Store:
     def begin(self) -> Iterator[Connection]:
         """A transaction that writes: committed at the end of the block, rolled back on an error. Not repeated."""
         with self._transaction({}) as tx:
+            events = crawl_events.collect(tx)
             yield tx
+        crawl_events.tell(events)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

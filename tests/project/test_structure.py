@@ -37,6 +37,8 @@ ALLOWED = {
     ("control/crawl_request.py", "curtsy.records.plan"): "start-up: 0.15 s that only crawls with records need",
     ("control/submit.py", "curtsy.records.plan"): "start-up: 0.15 s that only crawls with records need",
     ("core/observe.py", "structlog"): "start-up: 0.07 s that a run without log lines saves",
+    ("core/tracing.py", "curtsy.core.otel_spans"): "the extra `otel`",
+    ("web/backend_thread.py", "curtsy.core.otel_metrics"): "the extra `otel`",
     ("export/tables.py", "pyarrow"): "extra `parquet`",
     ("export/databases.py", "duckdb"): "extra `duckdb`",
     ("extract/endpoint.py", "openai"): "extra `llm`",

@@ -257,6 +257,8 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     log_format: Literal["console", "json"] = "console"
     flower_url: str | None = Field(None, pattern=r"^https?://[!-~]+$")
+    otel_endpoint: str | None = Field(None, pattern=r"^https?://[!-~]+$")
+    otel_sample: float = Field(1.0, ge=0, le=1)
 
     @field_validator("contact", "user_agent")
     @classmethod

@@ -288,6 +288,8 @@ class InFlight:
             return
         assert request.context is not None
         _measure(outcome, lease.delay_ms)
+        if tracing.active is not None:
+            tracing.active.fetched(request.context.crawl, lease.entry.url, outcome)
         passed_on = lease.delay_ms == 0 and self._pass_on(request, outcome)
         asked = lease.entry.kind is Kind.PAGE and request.previous is not None and not lease.entry.attempts
         if outcome.status == 304 and asked and outcome.fault is None:

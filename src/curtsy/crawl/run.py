@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
+from curtsy.core import tracing
 from curtsy.core.clock import boot
 from curtsy.core.errors import (
     EpochLost,
@@ -48,6 +49,7 @@ async def run(
     given up as soon as nothing else is left to fetch.
     """
     crawl = await read(services.store, crawls.by_n, n)
+    tracing.begin(services.settings, "crawl")
     if alone:
         tune(services)
     shift = Shift(
@@ -64,6 +66,7 @@ async def run(
         await shift.run(watch.ended)
     finally:
         await shift.close()
+        await in_thread(tracing.end)
     if watch.no_browser:
         raise NoBrowser(
             f"{watch.no_browser.rstrip('.')}. Pages of crawl {crawl.id} wait for it; nothing is lost. Run "

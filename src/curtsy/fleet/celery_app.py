@@ -228,10 +228,18 @@ def _send_request_id(headers: dict[str, Any], **_: Any) -> None:
 
 def _take_request_id(task: Any, **_: Any) -> None:
     observe.request_id.set(task.request.get("request_id") or task.request.id)
+    if tracing.active is not None:
+        tracing.active.task_begins(task.name)
 
 
 def _drop_request_id(**_: Any) -> None:
     observe.request_id.set(None)
+    if tracing.active is not None:
+        tracing.active.task_ends()
+
+
+def _begin_tracing(**_: Any) -> None:
+    tracing.begin(the_settings(), "worker")
 
 
 # The parent
@@ -296,6 +304,7 @@ signals.celeryd_init.connect(_drop_banner)
 signals.before_task_publish.connect(_send_request_id)
 signals.task_prerun.connect(_take_request_id)
 signals.task_postrun.connect(_drop_request_id)
+signals.worker_process_init.connect(_begin_tracing)
 signals.worker_shutting_down.connect(_on_shutting_down)
 signals.worker_shutdown.connect(_leave)
 signals.worker_ready.connect(_start_heartbeats)

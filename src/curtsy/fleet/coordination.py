@@ -165,6 +165,12 @@ class Fleet:
             metrics.restore(deltas)
             raise
 
+    async def claim(self, work: str, for_s: float) -> bool:
+        """Whether this process does `work` now: one of all does it in each period."""
+        return (
+            await self._plain.command("SET", f"{{fleet}}:claim:{work}", "1", "NX", "PX", int(for_s * 1000)) is not None
+        )
+
     async def metrics(self) -> dict[str, float]:
         raw = _pairs(await self._plain.command("HGETALL", "{fleet}:metrics"))
         return {name: float(value) for name, value in raw.items()}

@@ -7,7 +7,7 @@ from typing import Any
 from celery import signals
 from celery.exceptions import SoftTimeLimitExceeded
 
-from curtsy.core import observe
+from curtsy.core import observe, tracing
 from curtsy.core.failpoints import point
 from curtsy.core.model import Lane
 from curtsy.core.observe import log
@@ -35,6 +35,7 @@ def worker_process() -> WorkerProcess:
 def _leave(**_: Any) -> None:
     if _process is not None:
         _process.close()
+    tracing.end()
 
 
 signals.worker_process_shutdown.connect(_leave)

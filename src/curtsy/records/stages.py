@@ -15,7 +15,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, NamedTuple
 
-from curtsy.core import clock
+from curtsy.core import clock, tracing
 from curtsy.core.errors import Unavailable, UnknownCrawl
 from curtsy.core.failpoints import point
 from curtsy.core.model import Crawl, CrawlState, Failure
@@ -114,6 +114,7 @@ def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[S
     parts = Parts(given.settings, given.store, given.segments)
     store, settings = parts.store, parts.settings
     began, cpu_s = time.monotonic(), time.thread_time()
+    cause: str | None = None
     try:
         if row.attempts > settings.stage_attempts:
             raise StageFault("kills_worker", f"its worker crashed in each of {settings.stage_attempts} attempts", False)
@@ -126,10 +127,12 @@ def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[S
     except Unavailable:
         raise  # the row stays unchanged, and is due again after its lease
     except Exception as error:
-        # The pause that a server asks for counts from now.
-        _failed(store, settings, row, error, now_ms + int((time.monotonic() - began) * 1000))
+        # The pause that a server requests counts from now.
+        cause = _failed(store, settings, row, error, now_ms + int((time.monotonic() - began) * 1000))
         following = []
     point("stage.stored")
+    if tracing.active is not None:
+        tracing.active.stage(row.request_id, row.kind, row.subject, began, cause)
     count(f"stage_{row.kind}")
     count(f"stage_{row.kind}_cpu_us", int((time.thread_time() - cpu_s) * 1_000_000))
     if not following:
@@ -204,11 +207,12 @@ def _store(tx: Any, crawl: Crawl, schema_hash: str, row: Row, found: dict[str, A
         sites.put_ready(tx, row.crawl, [host])
 
 
-def _failed(store: Store, settings: Settings, row: Row, error: Exception, now_ms: int) -> None:
+def _failed(store: Store, settings: Settings, row: Row, error: Exception, now_ms: int) -> str | None:
+    """The cause of the failure; None if the row only waits."""
     fault = error if isinstance(error, StageFault) else StageFault("error", f"{type(error).__name__}: {error}"[:500])
     if fault.cause == extraction.WAITS_FOR_BATCH:
         store.run(outbox.wait, row.n, now_ms + _BATCH_LOOK_MS)
-        return
+        return None
     again = fault.again and row.attempts < settings.stage_attempts
     pause_ms = max(min(_BACKOFF_CAP_MS, _BACKOFF_MS << (row.attempts - 1)), int(fault.after_s * 1000))
     retry_ms = now_ms + pause_ms if again else None

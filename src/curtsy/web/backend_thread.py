@@ -21,11 +21,13 @@ from curtsy.core.model import Crawl, NewUrl
 from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import end
+from curtsy.core.threads import in_thread
 from curtsy.fleet.coordination import Fleet
 from curtsy.services import backends as services
 from curtsy.services.backends import Services
 from curtsy.services.scans import ScanListener
 from curtsy.store.engine import Store
+from curtsy.web import metrics_endpoint
 from curtsy.web.events import Events
 
 T = TypeVar("T")
@@ -41,6 +43,8 @@ _AGAIN_S = 3.0
 #: a lost frontier may have to be rebuilt first
 _OPEN_S = 150.0
 _PUBLISH_S = 5.0
+#: how often metrics are sent by OTLP
+_OTLP_S = 15.0
 _LEAVE_S = 20.0
 _ENDING = "The process is shutting down."
 
@@ -152,8 +156,23 @@ class BackendThread:
             await asyncio.sleep(_PUBLISH_S)
             try:
                 await asyncio.get_running_loop().run_in_executor(None, self.publish)
+                if self.settings.otel_endpoint is not None and await self.fleet.claim("otlp", _OTLP_S):
+                    await self._export(self.settings.otel_endpoint)
             except CurtsyError as error:
                 log("metrics_not_published", level="warning", error=str(error))
+
+    async def _export(self, endpoint: str) -> None:
+        """Send the metrics of the fleet by OTLP; one process of all does, at each interval."""
+        from curtsy.core import otel_metrics  # an extra
+
+        opened, fields = self.services, await self.fleet.metrics()
+        await metrics_endpoint.of_fleet(self.fleet, fields)
+        await metrics_endpoint.of_frontier(opened.frontier, fields)
+        await in_thread(metrics_endpoint.of_store, self.store, fields)
+        try:
+            await in_thread(otel_metrics.send, endpoint, fields)
+        except OSError as error:
+            log("metrics_not_sent", level="warning", error=str(error))
 
     def listing(self) -> tuple[Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None], Callable[[], None]]:
         """(adds a part of the seeds to the frontier in the background; waits briefly for the last part).

@@ -12,6 +12,7 @@ from flask import Flask, Response, current_app, g, request
 from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import HTTPException
 
+from curtsy.core import tracing
 from curtsy.core.errors import (
     CurtsyError,
     KeyReused,
@@ -95,7 +96,19 @@ def _end(response: Response) -> Response:
     log("api", method=request.method, route=route, status=response.status_code, ms=round(seconds * 1000, 1))
     audit: Audit = current_app.extensions["curtsy_audit"]
     audit.note(response)
+    if tracing.active is not None:
+        _trace(route, response)
     return response
+
+
+def _trace(route: str, response: Response) -> None:
+    assert tracing.active is not None
+    method, status = request.method, response.status_code
+    creates = (method, route, status) == ("POST", "/v1/crawls", 202)
+    facts: dict[str, str | int | float | bool] = {"http.request.method": method, "http.route": route}
+    facts |= {"http.response.status_code": status, "curtsy.request_id": g.request_id}
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    tracing.active.request(g.request_id, f"{method} {route}".strip(), g.begun, facts, headers, creates)
 
 
 def _view(

@@ -17,6 +17,7 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 
+from curtsy.core import tracing
 from curtsy.core.errors import UsageError
 from curtsy.core.model import new_id
 from curtsy.core.observe import announce, log
@@ -77,6 +78,7 @@ class Threads(HeadWorker):
 
     def init_process(self) -> None:
         sys.setswitchinterval(_SWITCH_S)
+        tracing.begin(_backend_of(self.app.wsgi()).settings, "api")
         self.patience_s = _backend_of(self.app.wsgi()).settings.api_timeout_s
         threading.Thread(target=_backend_of(self.app.wsgi()).warm, name="warm", daemon=True).start()
         super().init_process()
@@ -207,6 +209,7 @@ def _leave(_arbiter: Any, worker: Any) -> None:
     """Runs in the process that exits."""
     if worker.app.callable is not None and worker.pid == os.getpid():
         _backend_of(worker.app.callable).close()
+        tracing.end()
 
 
 def serve(settings: Settings, host: str, port: int, processes: int, threads: int) -> None:

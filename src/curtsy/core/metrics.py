@@ -126,15 +126,19 @@ def gauge(fields: dict[str, float], name: str, value: float, **labels: object) -
 
 
 def drain() -> dict[str, float]:
-    """What was counted since the last call. If handing it over fails, `restore` it."""
-    found = {key: value - _handed.get(key, 0.0) for key, value in _fields.items() if value != _handed.get(key, 0.0)}
+    """The counts since the last call, and every new field, even at 0: an alert needs the value before the first
+    increase. If publishing them fails, `restore` them."""
+    found = {key: value - _handed.get(key, 0.0) for key, value in _fields.items() if value != _handed.get(key)}
     _handed.update(_fields)
     return found
 
 
 def restore(deltas: Mapping[str, float]) -> None:
     for key, value in deltas.items():
-        _handed[key] = _handed.get(key, 0.0) - value
+        if value:
+            _handed[key] = _handed.get(key, 0.0) - value
+        else:
+            _handed.pop(key, None)
 
 
 def render(fields: Mapping[str, float]) -> str:

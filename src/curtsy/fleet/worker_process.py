@@ -48,6 +48,11 @@ class WorkerProcess:
         self._services: Services | None = None
         self._fleet: Fleet | None = None
         self._shift: Shift | None = None
+        # From 0: an increase is visible only if the value before it is.
+        for kind in ("lease", "slot"):
+            metrics.inc("curtsy_lease_expiries_total", 0, kind=kind)
+        for cause in ("deadlock", "disk_full", "unavailable"):
+            metrics.inc("curtsy_store_retries_total", 0, cause=cause)
 
     # What the tasks call
 

@@ -305,7 +305,8 @@ class Shift:
 
     def _is_idle(self, reply: LeaseReply) -> bool:
         soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < GAP_S * 1000
-        return not (self._is_asking() or self._in_flight.back or reply.leases or soon)
+        # A suspect is due: the next exchange leases it alone.
+        return not (self._has_requests() or self._in_flight.back or reply.leases or soon or self._plan.solo_wanted)
 
     def _may_get_work(self) -> bool:
         """A commit or a scan is running that may bring more work."""
@@ -329,7 +330,7 @@ class Shift:
             wait_s = min(wait_s, max(0.003, (reply.next_ms - reply.now_ms) / 1000))
         if self._groups.is_begun and not in_flight.under_way:
             wait_s = min(wait_s, 0.01)
-        if in_flight.back or in_flight.starts:
+        if in_flight.back or in_flight.starts or (self._plan.solo_wanted and not self._has_requests()):
             # Their timer may have fired during the last exchange.
             wait_s = min(wait_s, _RELEASE_S)
         began = boot()

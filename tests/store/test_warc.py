@@ -80,8 +80,8 @@ def test_records_of_one_fetch_refer_to_each_other_by_ids_of_their_own() -> None:
     assert [headers.get_header("WARC-Concurrent-To") for headers in records[1:4]] == [ids[3], ids[3], None]
 
 
-def test_a_visit_keeps_its_picture_and_markdown_beside_the_page() -> None:
-    before, response = warc.records(_item(picture=b"\x89PNG", markdown="# Größe\n"))
+def test_a_visit_keeps_its_picture_beside_the_page() -> None:
+    before, response = warc.records(_item(picture=b"\x89PNG"))
     assert warc.begins(before) == 0
     data = warc.warcinfo("x.warc.gz") + before + response
     found = {}
@@ -89,12 +89,9 @@ def test_a_visit_keeps_its_picture_and_markdown_beside_the_page() -> None:
         if record.rec_type == "resource":
             where = record.rec_headers.get_header("WARC-Target-URI")
             found[where] = (record.rec_headers.get_header("Content-Type"), record.content_stream().read())
-    assert found == {
-        "urn:view:https://a.test/p?q=1": ("image/png", b"\x89PNG"),
-        "urn:markdown:https://a.test/p?q=1": ("text/markdown; charset=utf-8", "# Größe\n".encode()),
-    }
+    assert found == {"urn:view:https://a.test/p?q=1": ("image/png", b"\x89PNG")}
     ids = [record.rec_headers.get_header("WARC-Record-ID") for record in ArchiveIterator(io.BytesIO(data))]
-    assert len(set(ids)) == 6
+    assert len(set(ids)) == 5
 
 
 def test_each_record_is_a_gzip_member_with_the_length_it_states() -> None:

@@ -86,8 +86,6 @@ class Outcome:
     screenshot: bytes | None = None
     #: the browser whose document the body is
     rendered_by: str = ""
-    #: as a renderer gave it that makes its own
-    markdown: str | None = None
 
     def header(self, name: str) -> str | None:
         """The first header line of that name (lower case), or None."""

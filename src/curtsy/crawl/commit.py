@@ -304,5 +304,5 @@ def _warc_item(
         url=lease.entry.url, fetched_ms=done.ended_ms, status=outcome.status,
         headers=outcome.headers, body=outcome.body, sha256=digest, request_head=outcome.request_head,
         address=outcome.address, protocol=outcome.http_version,
-        facts=facts, same_as=same_as, picture=outcome.screenshot, markdown=outcome.markdown,
+        facts=facts, same_as=same_as, picture=outcome.screenshot,
     )  # fmt: skip

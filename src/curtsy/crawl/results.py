@@ -207,7 +207,7 @@ def of_url(
         effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
         links=links, page=found.page,
         # A screenshot or Markdown is stored with the body: a page that brings one is written again.
-        previous=None if outcome.screenshot is not None or outcome.markdown is not None else previous,
+        previous=None if outcome.screenshot is not None else previous,
         retry=found.retry, sitemaps_of=sitemaps_of,
         # A page that waits for a browser joins with its visit.
         member=member if found.retry is None else None,

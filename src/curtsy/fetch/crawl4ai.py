@@ -83,7 +83,7 @@ class Guide:
         if seen.html is None:
             raise Crashed(f"Crawl4AI gave no page: {_line(result.error_message)}")
         picture = base64.b64decode(result.screenshot) if result.screenshot else None
-        return VisitResult(html=seen.html, screenshot=picture, markdown=_markdown(result))
+        return VisitResult(html=seen.html, screenshot=picture)
 
     def _wishes(self, session: str, screenshot: bool) -> Any:
         return self._library.CrawlerRunConfig(
@@ -129,12 +129,6 @@ def _load(data_dir: Path) -> Any:
 
 def _home(data_dir: Path) -> Path:
     return data_dir.resolve() / "crawl4ai"
-
-
-def _markdown(result: Any) -> str | None:
-    made = result.markdown
-    text = getattr(made, "raw_markdown", made)
-    return str(text) if text is not None else None
 
 
 def _line(text: str | None) -> str:

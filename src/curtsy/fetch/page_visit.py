@@ -107,7 +107,6 @@ class VisitResult:
 
     html: bytes
     screenshot: bytes | None = None
-    markdown: str | None = None
 
 
 #: navigates a page and reads it

@@ -253,7 +253,7 @@ class _Visit:
             fault=fault, detail=detail, ended=boot_clock(), answered=main.ended, broken_off=True,
             subresources=tuple(self.gate.log) if self.gate is not None else (),
             rendered_by=self.by if result else "",
-            screenshot=result.screenshot if result else None, markdown=result.markdown if result else None,
+            screenshot=result.screenshot if result else None,
         )  # fmt: skip
 
 

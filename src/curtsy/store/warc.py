@@ -30,7 +30,6 @@ from curtsy.core.model import BodyRef, Page, hot_value
 
 #: isal's fastest: level 1 saves 7 % of the bytes for a quarter more time (decision 17)
 _LEVEL = 0
-_MARKDOWN = "text/markdown; charset=utf-8"
 
 _GZIP = 31
 #: behind every record
@@ -72,8 +71,6 @@ class WarcItem:
     truncated: str | None = None
     #: PNG of a browser's visit: a resource record under `urn:view:<url>`
     picture: bytes | None = None
-    #: Markdown as the renderer gave it: a resource record under `urn:markdown:<url>`
-    markdown: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +136,6 @@ def records(item: WarcItem) -> Packed:
         before += _member(fields.encode(), block)
     if item.picture is not None:
         before += _resource("view", "image/png", item.picture, f"{response_id[:-2]}3>", response_id, target, date)
-    if item.markdown is not None:
-        data = item.markdown.encode("utf-8", "replace")
-        before += _resource("markdown", _MARKDOWN, data, f"{response_id[:-2]}4>", response_id, target, date)
     return Packed(before, _response(item, response_id, shared + address))
 
 

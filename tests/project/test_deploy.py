@@ -63,6 +63,19 @@ def test_every_service_is_watched_and_started_again(name: str) -> None:
         assert "healthcheck" in COMPOSE["services"][needed]
 
 
+@pytest.mark.parametrize("name", sorted(COMPOSE["services"]))
+def test_every_service_has_a_pinned_image_and_a_memory_limit(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert re.search(r":\d+\.\d+(\.\d+)?(-\w+)?$", service["image"]), service["image"]
+    assert re.fullmatch(r"\d+[mg]", service["mem_limit"])
+
+
+def test_images_are_built_from_pinned_ones() -> None:
+    text = (DEPLOY / "Dockerfile").read_text("utf-8")
+    bases = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
+    assert all(re.search(r":\d+\.\d+\.\d+-", base) for base in bases), bases
+
+
 def test_there_is_a_worker_for_every_queue_that_is_served() -> None:
     words = [service["command"] for service in OURS.values() if service["command"][0] == "worker"]
     queues = [queue for given in words for queue in given[given.index("--queues") + 1].split(",")]

@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
+from deploy_files import check_command, check_setting
 
-from curtsy.cli.app import app
 from curtsy.core.metrics import HISTOGRAM, METRICS
-from curtsy.core.settings import Settings
-from curtsy.core.settings_loading import NO_SETTINGS
 from curtsy.fleet.celery_app import QUEUES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -23,20 +21,6 @@ COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("ut
 OURS = {name: service for name, service in COMPOSE["services"].items() if service["image"].startswith("curtsy")}
 UNITS = sorted(DEPLOY.glob("systemd/*.service"))
 DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana" / "curtsy.json").read_text("utf-8"))
-
-
-def check_command(words: list[str]) -> None:
-    """It would be understood: a command that exists, with options that it has."""
-    command = app.commands[words[0]].load()  # type: ignore[attr-defined]
-    command.make_context(words[0], words[1:])
-    if "--queues" in words:
-        queues = words[words.index("--queues") + 1]
-        assert queues == "%i" or set(queues.split(",")) <= set(QUEUES)
-
-
-def check_setting(name: str) -> None:
-    if name.startswith("CURTSY_") and name not in NO_SETTINGS:
-        assert name.removeprefix("CURTSY_").lower() in Settings.model_fields, name
 
 
 # Containers

@@ -136,7 +136,9 @@ def test_beat_is_known_to_run(stack: Stack) -> None:
 def expressions() -> list[str]:
     dashboard = json.loads((DEPLOY / "grafana" / "curtsy.json").read_text("utf-8"))
     rules = yaml.safe_load((DEPLOY / "prometheus-rules.yaml").read_text("utf-8"))
-    found = [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
+    scaled = yaml.safe_load_all((DEPLOY / "kubernetes" / "keda.yaml").read_text("utf-8"))
+    queries = [trigger["metadata"]["query"] for one in scaled for trigger in one["spec"]["triggers"]]
+    found = queries + [target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())]
     return found + [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
 
 

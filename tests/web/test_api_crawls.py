@@ -333,7 +333,12 @@ def test_a_crawl_can_be_followed_until_its_end(client: FlaskClient, store: Store
         n = crawls.get(tx, id).n
     store.run(crawls.add_counts, {(n, "skipped", "robots"): 1})
     second = told(chunks)
-    assert (second["event"], second["data"]["counts"]["skipped"]) == ("progress", {"robots": 1})
+    # It has begun, and no process crawls here.
+    assert (second["event"], second["data"]["state"]) == ("state", "interrupted")
+    assert second["data"]["counts"]["skipped"] == {"robots": 1}
+    store.run(crawls.add_counts, {(n, "skipped", "robots"): 1})
+    third = told(chunks)
+    assert (third["event"], third["data"]["counts"]["skipped"]) == ("progress", {"robots": 2})
     client.post(f"/v1/crawls/{id}/cancel")
     assert told(chunks)["data"]["state"] == "cancelled"
     assert list(chunks) == []

@@ -68,7 +68,7 @@ def test_a_crawl_is_followed_to_its_end_and_rests_while_it_is_paused(tmp_path: P
         assert sent == []
         assert served.client.get(f"/v1/crawls/{id}")["state"] == "paused"
         assert any(event["state"] == "paused" for event in events), "whoever follows it is told"
-        assert served.client.post(f"/v1/crawls/{id}/resume")["state"] == "running"
+        assert served.client.post(f"/v1/crawls/{id}/resume")["state"] == "interrupted", "no process works on it yet"
         with crawling(folder, postgres_url, web, id):
             seen = [event["state"] for event in events]
         assert seen[-1] == "finished"

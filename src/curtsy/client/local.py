@@ -57,12 +57,6 @@ def frontier_runs(settings: Settings) -> bool:
     return settings.frontier_url is not None or EmbeddedValkey.running(settings.data_dir) is not None
 
 
-def _has_begun(found: control.Status) -> bool:
-    """A crawl that was only submitted waits for its first process."""
-    counts = found.counts
-    return bool(found.crawl.reason == control.INTERRUPTED or counts.done or counts.skipped or counts.failed)
-
-
 def with_services(settings: Settings, step: Callable[[backends.Services], Awaitable[T]]) -> T:
     """Runs a step that needs store and frontier; the embedded server of the data folder is started if needed."""
 
@@ -103,17 +97,14 @@ class LocalBackend:
                 seeds, n = url_queries.seeds(tx, found.crawl.n, _MOST_SEEDS)
         return self._status(found) | {"seeds": seeds, "seed_count": n}
 
-    def _status(self, found: control.Status, unattended: bool | None = None) -> Document:
-        """The status; `interrupted` if it has begun and no process works on it. A fleet may continue any crawl."""
-        shown = _status(found)
-        if found.crawl.state in (CrawlState.RUNNING, CrawlState.EXTRACTING) and _has_begun(found):
-            left = not frontier_runs(self.settings) if unattended is None else unattended
-            if left:
-                shown |= {"state": control.INTERRUPTED, "pages_per_s": 0.0, "estimated_end": None}
-        return shown | ({"reason": None} if shown["reason"] == control.INTERRUPTED else {})
+    def _status(self, found: control.Status, attended: bool | None = None) -> Document:
+        """The status, with the state and reason that people see."""
+        state = found.shown_state(control.attended(self.settings) if attended is None else attended)
+        shown = documents.of_status(found) | {"state": state, "reason": found.shown_reason}
+        return shown | ({"pages_per_s": 0.0, "estimated_end": None} if state == control.INTERRUPTED else {})
 
-    def crawls(self) -> Iterable[Document]:
-        now_ms, unattended = clock.now_ms(), not frontier_runs(self.settings)
+    def crawls(self, **filters: str | None) -> Iterable[Document]:
+        now_ms, attended = clock.now_ms(), control.attended(self.settings)
         with self._store() as store, store.read() as tx:
             found = [control.status_in(tx, crawl, now_ms) for crawl in crawls.list_all(tx)]
         return [self._status(one, unattended) for one in found]

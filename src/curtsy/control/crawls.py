@@ -11,6 +11,7 @@ from curtsy.core.errors import WrongState
 from curtsy.core.model import Counts, Crawl, CrawlState
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
+from curtsy.services import crawl_lock
 from curtsy.services.backends import Services
 from curtsy.store import crawls, llm_cache, pages, queues, rates, remaining
 from curtsy.store.engine import Store, read
@@ -50,6 +51,30 @@ class Status:
     ends_ms: int | None
     #: use of a language model, in total and by field; None: none was used
     model: ModelUsage | None = None
+    @property
+    def has_begun(self) -> bool:
+        """A URL is settled. A crawl that was only submitted waits for its first process."""
+        return bool(self.counts.done or self.counts.skipped or self.counts.failed)
+
+    def shown_state(self, attended: bool) -> str:
+        return shown_state(self.crawl, self.has_begun, attended)
+
+    @property
+    def shown_reason(self) -> str | None:
+        """Why it ended; None for an interrupted crawl, whose state says it."""
+        return None if self.crawl.reason == INTERRUPTED else self.crawl.reason
+
+
+def shown_state(crawl: Crawl, has_begun: bool, attended: bool) -> str:
+    """Its state, or `interrupted` if it has begun and no process works on it."""
+    unfinished = crawl.state in (CrawlState.RUNNING, CrawlState.EXTRACTING)
+    begun = has_begun or crawl.reason == INTERRUPTED
+    return INTERRUPTED if unfinished and begun and not attended else crawl.state.value
+
+
+def attended(settings: Settings) -> bool:
+    """Whether a process may be working on crawls. Of a fleet on several machines, this is not known: it is assumed."""
+    return settings.frontier_url is not None or crawl_lock.is_held(settings.data_dir)
 
 
 def status(store: Store, id: str, now_ms: int | None = None) -> Status:

@@ -6,6 +6,7 @@ import atexit
 import gc
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 from curtsy.core import tracing
@@ -25,6 +26,7 @@ from curtsy.crawl import crash_record
 from curtsy.crawl.lane_plan import LANES
 from curtsy.crawl.shift import Shift
 from curtsy.rules import network_profile
+from curtsy.services import crawl_lock
 from curtsy.services.backends import Services
 from curtsy.services.epochs import lift_resolved
 from curtsy.store import crawls
@@ -62,8 +64,11 @@ async def run(
     except (EpochLost, FrontierUnavailable) as error:
         log("hosts_not_lifted", level="warning", error=str(error))
     watch = _Watch(shift, services, crawl, on_progress, gives_up)
+    # With `frontier_url`, a fleet may continue the crawl: no lock could tell.
+    own = crawl_lock.holding(services.settings.data_dir) if services.embedded is not None else nullcontext()
     try:
-        await shift.run(watch.ended)
+        with own:
+            await shift.run(watch.ended)
     finally:
         await shift.close()
         await in_thread(tracing.end)

@@ -38,7 +38,7 @@ from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.fleet import broker, fork_safety
 from curtsy.fleet.coordination import HEARTBEAT_S, Fleet, Worker, bound_to, celery_queue
-from curtsy.services import backends
+from curtsy.services import backends, crawl_lock
 from curtsy.services.valkey import EmbeddedValkey
 
 QUEUES = ("fetch.high", "fetch.batch", "fetch.slow", "render", "inference", "default")
@@ -276,6 +276,8 @@ def _start_heartbeats(sender: Any, **_: Any) -> None:
     shards = next(filter(None, map(bound_to, queues)), None)
     me = Worker(name=sender.hostname, queues=queues, processes=sender.pool.num_processes, shards=shards)
     fork_safety.run_in_thread(lambda: _heartbeats(me), "heartbeats")
+    if the_settings().frontier_url is None:
+        crawl_lock.hold(the_settings().data_dir)
 
 
 async def _heartbeats(me: Worker) -> None:

@@ -139,10 +139,11 @@ class Events:
             self._closed.wait(_QUERY_S)
 
     def _query(self, wanted: dict[int, list[queue.SimpleQueue[Event | None]]]) -> dict[int, Event]:
-        now_ms = clock.now_ms()
+        now_ms, attended = clock.now_ms(), control.attended(self._backend.settings)
         with self._backend.store.read() as tx:
             return {
-                n: Event(status_of(control.status_in(tx, crawls.by_n(tx, n, members=False), now_ms))) for n in wanted
+                n: Event(status_of(control.status_in(tx, crawls.by_n(tx, n, members=False), now_ms), attended))
+                for n in wanted
             }
 
     def close(self) -> None:

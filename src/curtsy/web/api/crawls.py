@@ -10,6 +10,7 @@ from curtsy.control import crawls as control
 from curtsy.control import seeds as seed_check
 from curtsy.control import uploads
 from curtsy.control.crawl_request import CrawlRequest, crawl_of
+from curtsy.control.crawls import Status
 from curtsy.control.uploads import Part, Sender
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.store import crawls
@@ -95,6 +96,7 @@ def list_crawls(call: Call, query: CrawlsQuery) -> Page[CrawlSummary]:
     """List crawls, newest first."""
     states = () if query.state is None else (CrawlState(query.state),)
     before = decode_one(query.cursor, int)
+    attended = control.attended(call.settings)
     with call.store.read() as tx:
         found = crawls.list_all(tx, query.limit + 1, states, before)
     return page(CrawlSummary, found, query.limit, lambda crawl: crawl.n)
@@ -104,7 +106,7 @@ def list_crawls(call: Call, query: CrawlsQuery) -> Page[CrawlSummary]:
 def crawl(call: Call, id: str) -> CrawlStatus:
     """Progress of a crawl: state, counts, rate, estimated end. The id may be its beginning, or `last`."""
     check_id(id)
-    return status_of(control.status(call.store, id))
+    return status_of(control.status(call.store, id), control.attended(call.settings))
 
 
 @endpoint("POST", "/v1/crawls/{id}/pause", scope="write", problems=(409,))

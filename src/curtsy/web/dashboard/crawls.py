@@ -18,7 +18,7 @@ from curtsy.web.problems import Problem
 _HUGE = 1e12
 _NUMBERS = {"max_pages": int, "max_depth": int, "delay_s": float, "per_host": int}
 _LISTS = ("include", "exclude")
-_STATES = ("loading", "running", "paused", "extracting", "finished", "cancelled")
+_STATES = ("loading", "running", "interrupted", "paused", "extracting", "finished", "cancelled")
 
 
 @view("GET", "/crawls")

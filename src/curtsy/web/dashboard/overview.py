@@ -51,6 +51,8 @@ class Progress:
     """A crawl that has not ended."""
 
     crawl: Crawl
+    #: its state, or `interrupted`
+    state: str
     #: (one of its sites, whether there are others)
     name: tuple[str, bool] | None
     known: int
@@ -115,6 +117,7 @@ def _query(backend: BackendThread) -> Overview:
     now_ms = clock.now_ms()
     # The last interval is the current minute.
     ends_ms = [(now_ms // 60_000 - _MINUTES + 1 + k) * 60_000 for k in range(_MINUTES)] + [now_ms + 1]
+    attended = control.attended(backend.settings)
     with backend.store.read() as tx:
         counts = rates.pages_of_all(tx, ends_ms)
         per_s = rates.pages_per_s(tx, now_ms)
@@ -122,7 +125,9 @@ def _query(backend: BackendThread) -> Overview:
         newest = crawls.list_all(tx, 1)
         ledgers = dashboard_queries.ledgers(tx, {crawl.n for crawl in going})
         names = dashboard_queries.names(tx, [crawl.id for crawl in going[:_SHOWN]])
-        shown = [_progress(tx, crawl, names.get(crawl.id), ledgers[crawl.n], now_ms) for crawl in going[:_SHOWN]]
+        shown = [
+            _progress(tx, crawl, names.get(crawl.id), ledgers[crawl.n], now_ms, attended) for crawl in going[:_SHOWN]
+        ]
     causes = _causes(backend)
     lanes, workers, beat = _fleet(backend)
     return Overview(
@@ -155,7 +160,12 @@ def _causes(backend: BackendThread) -> dict[str, int]:
 
 
 def _progress(
-    tx: Any, crawl: Crawl, name: tuple[str, bool] | None, ledger: dict[str, dict[str, int]], now_ms: int
+    tx: Any,
+    crawl: Crawl,
+    name: dashboard_queries.CrawlName | None,
+    ledger: dict[str, dict[str, int]],
+    now_ms: int,
+    attended: bool,
 ) -> Progress:
     known = sum(ledger["open"].values())
     failed = sum(ledger["failed"].values())
@@ -165,8 +175,16 @@ def _progress(
         rate = control.rate_of(crawl, *pages.count_recent(tx, crawl.n, now_ms - 60_000, _NEWEST), now_ms, _NEWEST)
         urls_rate = rates.urls_per_s(tx, crawl.n, crawl.started_ms or crawl.created_ms, now_ms)
         ends_ms = control.estimated_end_ms(tx, crawl, known - settled, max(rate, urls_rate), now_ms)
+    state = control.shown_state(crawl, settled > 0, attended)
     return Progress(
-        crawl=crawl, name=name, known=known, settled=settled, failed=failed, pages_per_s=rate, ends_ms=ends_ms
+        crawl=crawl,
+        state=state,
+        name=name,
+        known=known,
+        settled=settled,
+        failed=failed,
+        pages_per_s=rate,
+        ends_ms=ends_ms,
     )
 
 

@@ -26,6 +26,7 @@ _MORE_MEANINGS = {
 STATES = {
     "loading": "Seeds are still arriving.",
     "running": "Pages are being fetched.",
+    "interrupted": "No process works on it. Start workers, or resume it with curtsy crawl --resume.",
     "paused": "No requests are sent until it is resumed.",
     "extracting": "All pages are fetched; records are being extracted.",
     "finished": "All URLs are settled.",

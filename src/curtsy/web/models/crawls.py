@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from curtsy.control.crawl_request import CrawlRequest
-from curtsy.control.crawls import Status, usage_document
+from curtsy.control.crawls import INTERRUPTED, Status, usage_document
 from curtsy.core.model import MOST_RENDER
 from curtsy.core.settings import Settings
 from curtsy.web.models.fields import Time, fill
@@ -17,7 +17,7 @@ from curtsy.web.problems import Mistake, Problem
 if TYPE_CHECKING:
     from curtsy.web.auth import Caller
 
-State = Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
+State = Literal["loading", "running", "interrupted", "paused", "extracting", "finished", "cancelled", "deleting"]
 
 
 class NewCrawl(CrawlRequest):
@@ -78,7 +78,7 @@ class CrawlSummary(BaseModel):
     """A crawl in a list."""
 
     id: str
-    state: State
+    state: State = Field(description="`interrupted`: it has not ended, but no process works on it.")
     reason: str | None = Field(description="Why it ended, if it did not simply finish.")
     lane: str
     scope: str
@@ -145,7 +145,9 @@ def check_polite(options: CrawlRequest, settings: Settings, caller: Caller) -> N
         raise Problem(403, "scope-missing", f"For {' and '.join(wrong)}, this key needs the scope fast.")
 
 
-def status_of(status: Status) -> CrawlStatus:
+def status_of(status: Status, attended: bool) -> CrawlStatus:
+    state = status.shown_state(attended)
+    stopped = state == INTERRUPTED
     names = [field.alias or name for name, field in CrawlRequest.model_fields.items() if name != "webhook_secret"]
     values = {name: getattr(status.crawl, name) for name in names if hasattr(status.crawl, name)}
     options = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
@@ -153,9 +155,11 @@ def status_of(status: Status) -> CrawlStatus:
         CrawlStatus,
         status.crawl,
         counts=fill(CrawlCounts, status.counts),
-        pages_per_s=round(status.pages_per_s, 3),
+        state=state,
+        reason=status.shown_reason,
+        pages_per_s=0.0 if stopped else round(status.pages_per_s, 3),
         urls_per_s=round(status.urls_per_s, 3),
-        estimated_end=status.ends_ms,
+        estimated_end=None if stopped else status.ends_ms,
         llm=usage_document(status.model),
         options=options,
         wishes=options,

@@ -258,13 +258,16 @@ def test_the_requests_of_a_url_are_found_by_the_fences_it_bears(store: Store) ->
 
 def test_a_crawl_is_named_by_its_websites(store: Store) -> None:
     one, several, anywhere, empty = (crawl(store, CrawlState.RUNNING) for _ in range(4))
+    named = crawl(store, CrawlState.RUNNING)
+    store.run(crawls.describe, named.n, {"name": "Mills"})
     store.run(crawls.extend_members, one.n, ["b.test"])
     store.run(crawls.extend_members, several.n, ["d.test", "c.test"])
     store.run(queues.open_queues, [(anywhere.n, host, Lane.BATCH, 1) for host in ("a.test", "z.test")])
     store.run(pages.insert, [page(anywhere.n, 1, BEGUN_MS, "m.test"), page(anywhere.n, 2, BEGUN_MS, "a.test")])
     with store.read() as tx:
-        assert dashboard_queries.names(tx, [one.id, several.id, anywhere.id, empty.id, "unknown"]) == {
-            one.id: ("b.test", False),
-            several.id: ("c.test", True),
-            anywhere.id: ("m.test", True),  # the first that was fetched is that of a seed
+        assert dashboard_queries.names(tx, [one.id, several.id, anywhere.id, empty.id, named.id, "x"]) == {
+            one.id: ("b.test", False, False),
+            several.id: ("c.test", True, False),
+            named.id: ("Mills", False, True),
+            anywhere.id: ("m.test", True, False),  # the first that was fetched is that of a seed
         }

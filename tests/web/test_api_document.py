@@ -41,7 +41,7 @@ LEFT_OUT = ("/v1/crawls/{id}/events", "/openapi.json")
 
 
 def documented() -> dict[tuple[str, str], str]:
-    rows = re.findall(r"^\| `(GET|POST|PUT|DELETE) (\S+)` \| (\S+) \|", DOCS.read_text("utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| `(GET|POST|PUT|PATCH|DELETE) (\S+)` \| (\S+) \|", DOCS.read_text("utf-8"), re.MULTILINE)
     return {(method, path): scope for method, path, scope in rows}
 
 

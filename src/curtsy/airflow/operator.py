@@ -41,8 +41,8 @@ class CurtsyCrawlOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = (
-        "seeds", "scope", "include", "exclude", "max_pages", "max_depth", "delay_s", "schema", "options", "export_to",
-        "curtsy_conn_id",
+        "seeds", "scope", "include", "exclude", "max_pages", "max_depth", "delay_s", "schema", "crawl_name", "tags",
+        "options", "export_to", "curtsy_conn_id",
     )  # fmt: skip
     template_fields_renderers = {"seeds": "json", "options": "json", "schema": "json"}  # noqa: RUF012
     operator_extra_links = (CurtsyCrawlLink(),)
@@ -59,6 +59,8 @@ class CurtsyCrawlOperator(BaseOperator):
         max_depth: int | str | None = None,
         delay_s: float | str | None = None,
         schema: str | dict[str, Any] | None = None,
+        crawl_name: str | None = None,
+        tags: Sequence[str] | None = None,
         options: Mapping[str, Any] | None = None,
         wishes: Mapping[str, Any] | None = None,
         on_dead_letters: DeadLetters = "warn",
@@ -77,6 +79,7 @@ class CurtsyCrawlOperator(BaseOperator):
             raise ValueError(f"on_dead_letters is {on_dead_letters!r}: use fail, warn or ignore")
         self.seeds, self.scope, self.include, self.exclude = seeds, scope, include, exclude
         self.max_pages, self.max_depth, self.delay_s, self.schema = max_pages, max_depth, delay_s, schema
+        self.crawl_name, self.tags = crawl_name, tags
         if wishes is not None:
             warnings.warn("The argument `wishes` is now called `options`", DeprecationWarning, stacklevel=3)
         self.options, self.export_to = wishes if options is None else options, export_to
@@ -236,6 +239,7 @@ class CurtsyCrawlOperator(BaseOperator):
         named = {
             "scope": self.scope, "include": _listed(self.include), "exclude": _listed(self.exclude),
             "max_pages": self.max_pages, "max_depth": self.max_depth, "delay_s": self.delay_s, "schema": self.schema,
+            "name": self.crawl_name, "tags": _listed(self.tags),
         }  # fmt: skip
         given = {name: value for name, value in named.items() if value is not None} | dict(self.options or {})
         try:

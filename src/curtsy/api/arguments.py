@@ -24,10 +24,10 @@ def seeds(value: tuple[Any, ...]) -> tuple[str, ...]:
     return value
 
 
-def texts(name: str, value: Any) -> list[Any]:
-    """The patterns of a list; a single str would be split into its letters."""
+def texts(name: str, value: Any, kind: str = "patterns") -> list[Any]:
+    """The texts of a list; a single str would be split into its letters."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise UsageError(f"`{name}` must be a list of patterns, not {_shown(value)}.")
+        raise UsageError(f"`{name}` must be a list of {kind}, not {_shown(value)}.")
     return list(value)
 
 

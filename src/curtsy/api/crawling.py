@@ -59,6 +59,8 @@ def crawl(
     schema: str | dict[str, Any] | None = None,
     rubric: str | None = None,
     llm: str | None = None,
+    name: str | None = None,
+    tags: Iterable[str] = (),
     extract: Callable[[Page], Any] | None = None,
     score: Callable[..., Any] | None = None,
     data_dir: str | Path | None = None,
@@ -79,6 +81,7 @@ def crawl(
         "scope": scope, "include": arguments.texts("include", include), "exclude": arguments.texts("exclude", exclude),
         "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane,
         "sitemaps": sitemaps, "cookies": cookies, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
+        "name": name, "tags": arguments.texts("tags", tags, "words"),
     })  # fmt: skip
     made = crawl_of(request, found, new_id())
     _check_renderer(made, found)

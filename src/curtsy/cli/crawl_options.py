@@ -41,6 +41,8 @@ _OPTIONS = {
     "schema": _option(_TEXT, "--schema", "Records", "SCHEMA", "Extract records: a name, module:Class or FILE.json."),
     "rubric": _option(_TEXT, "--rubric", "Records", "RUBRIC", "Score records: a name, FILE.toml or module:function."),
     "llm": _option(_TEXT, "--llm", "Records", "MODEL", "Language model: none, local or endpoint."),
+    "name": _option(_TEXT, "--name", "Output", "TEXT", "A name for people."),
+    "tags": _option(_TEXTS, "--tag", "Output", "TAG", "A word to find it by; may be repeated."),
     "webhook": _option(_TEXT, "--webhook", "Output", "URL", "Send a signed POST to URL when the crawl ends."),
 }
 _NAMES = {"delay_s": "--delay", "max_pages": "--max-pages", "max_depth": "--max-depth", "per_host": "--per-host",
@@ -56,11 +58,12 @@ def with_crawl_options(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     own = [one.replace(annotation=hints[one.name]) for one in signature.parameters.values() if one.name != "options"]
     kind = inspect.Parameter.KEYWORD_ONLY
-    added = [inspect.Parameter(name, kind, default=None, annotation=note) for name, note in _OPTIONS.items()]
+    offered = {name: note for name, note in _OPTIONS.items() if name not in signature.parameters}
+    added = [inspect.Parameter(name, kind, default=None, annotation=note) for name, note in offered.items()]
 
     @wraps(command)
     def called(**values: Any) -> None:
-        used = {name: values.pop(name) for name in _OPTIONS}
+        used = {name: values.pop(name) for name in offered}
         command(**values, options={name: value for name, value in used.items() if value not in (None, [])})
 
     parameters = [*own, *added]

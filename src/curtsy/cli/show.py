@@ -85,7 +85,8 @@ def pending(n: int, render: int) -> str:
 
 #: the stable fields of `crawl --json` and `status --json`, from the counts of a status document and from itself
 _COUNTS = ("pages", "done", "skipped", "failed", "failed_stages", "pending", "pending_render")
-_OTHERS = ("lane", "created", "ended", "elapsed_s", "pages_per_s", "urls_per_s", "estimated_end", "llm")
+_OTHERS = ("name", "tags", "owner", "schedule", "lane", "created", "ended", "elapsed_s", "pages_per_s", "urls_per_s",
+           "estimated_end", "llm")  # fmt: skip
 
 
 def ledger(status: Mapping[str, Any]) -> dict[str, Any]:

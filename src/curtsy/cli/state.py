@@ -20,6 +20,15 @@ _GOES_ON = ("loading", "running", "interrupted", "paused", "extracting")
 def status(
     crawl: WhichCrawl = "last",
     all_: Annotated[bool, typer.Option("--all", help="List the crawls, newest first.")] = False,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", metavar="TEXT", help="List those with it in name, tag, id or hosts."),
+    ] = None,
+    tag: Annotated[str | None, typer.Option("--tag", metavar="TAG", help="List those with this tag.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", metavar="KEY", help="List those of this API key.")] = None,
+    schedule: Annotated[
+        str | None, typer.Option("--schedule", metavar="NAME", help="List the runs of this schedule.")
+    ] = None,
     wide: Wide = False,
     config: Config = None,
     data_dir: DataDir = None,
@@ -28,14 +37,15 @@ def status(
 ) -> None:
     """Show the progress of a crawl, or list all crawls."""
     used = backend(api, config, data_dir)
-    if not all_:
+    filters = {"q": search, "tag": tag, "owner": owner, "schedule": schedule}
+    if not all_ and not any(filters.values()):
         _show(used, used.crawl(crawl), as_json)
         return
-    found = list(used.crawls())
+    found = list(used.crawls(**filters))
     if as_json:
         show.document({"crawls": [show.ledger(one) for one in found]})
         return
-    columns = ["crawl", "state", "lane", "pages", "pending", "dead letters", "created", "ended"]
+    columns = ["crawl", "name", "state", "lane", "pages", "pending", "dead letters", "created", "ended"]
     show.table(columns, map(_row, found), wide)
 
 
@@ -44,7 +54,9 @@ def _row(one: Document) -> list[Any]:
     counts = one.get("counts")
     letters = None if counts is None else sum(counts["failed"].values()) + sum(counts.get("failed_stages", {}).values())
     pending = None if counts is None else counts["pending"]
-    return [one["id"], one["state"], one["lane"], one["pages"], pending, letters, one["created"], one["ended"]]
+    name = show.one_line(" ".join([one.get("name") or "", *(f"#{tag}" for tag in one.get("tags", ()))]).strip(), 60)
+    times = [one["created"], one["ended"]]
+    return [one["id"], name or None, one["state"], one["lane"], one["pages"], pending, letters, *times]
 
 
 def pause(
@@ -101,6 +113,10 @@ def _show(used: Backend, found: dict[str, Any], as_json: bool) -> None:
     reason = f" ({found['reason']})" if found["reason"] else ""
     rate = f", {found['pages_per_s']:,.1f}/s" if found["pages_per_s"] else ""
     show.say(f"crawl         {found['id']}")
+    if named := " ".join([found.get("name") or "", *(f"#{tag}" for tag in found.get("tags", ()))]).strip():
+        show.say(f"name          {show.one_line(named, 200)}")
+    if found.get("schedule"):
+        show.say(f"schedule      {show.one_line(found['schedule'], 100)}")
     show.say(f"state         {found['state']}{reason}")
     show.say(f"pages         {counts['pages']:,}{rate}")
     show.say(f"done          {counts['done']:,}")

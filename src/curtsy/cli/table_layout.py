@@ -14,6 +14,7 @@ _FLEXIBLE = {
     "why": 12,
     "detail": 12,
     "title": 12,
+    "name": 12,
     "note": 12,
     "before": 12,
     "now": 12,

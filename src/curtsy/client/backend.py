@@ -22,8 +22,8 @@ class Backend(Protocol):
     def crawl(self, id: str) -> Document:
         """The status of a crawl by its id, the beginning of it, or `last`."""
 
-    def crawls(self) -> Iterable[Document]:
-        """Summaries of all crawls, newest first."""
+    def crawls(self, **filters: str | None) -> Iterable[Document]:
+        """Summaries of crawls, newest first; `q`, `tag`, `owner`, `schedule` as in the API."""
 
     def change_crawl(self, id: str, verb: str) -> Document:
         """`pause`, `resume` or `cancel`; its new status."""

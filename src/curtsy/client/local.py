@@ -33,6 +33,7 @@ from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import crawls, deletion, pages, schedules, url_queries
+from curtsy.store.crawls import CrawlFilter
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
 
@@ -106,8 +107,13 @@ class LocalBackend:
     def crawls(self, **filters: str | None) -> Iterable[Document]:
         now_ms, attended = clock.now_ms(), control.attended(self.settings)
         with self._store() as store, store.read() as tx:
-            found = [control.status_in(tx, crawl, now_ms) for crawl in crawls.list_all(tx)]
-        return [self._status(one, unattended) for one in found]
+            schedule = filters.get("schedule")
+            wanted = CrawlFilter(
+                search=filters.get("q"), tag=filters.get("tag"), owner=filters.get("owner"),
+                schedule=None if schedule is None else schedules.get(tx, schedule).n,
+            )  # fmt: skip
+            found = [control.status_in(tx, crawl, now_ms) for crawl in crawls.list_all(tx, wanted=wanted)]
+        return [self._status(one, attended) for one in found]
 
     def change_crawl(self, id: str, verb: str) -> Document:
         # Processes that crawl read the new state from the store within a second.

@@ -36,8 +36,8 @@ class RemoteBackend:
     def crawl(self, id: str) -> Document:
         return self._get(f"/v1/crawls/{word(id)}")
 
-    def crawls(self) -> Iterable[Document]:
-        return self._client.items("/v1/crawls")
+    def crawls(self, **filters: str | None) -> Iterable[Document]:
+        return self._client.items("/v1/crawls", **filters)
 
     def change_crawl(self, id: str, verb: str) -> Document:
         return self._post(f"/v1/crawls/{self.crawl(id)['id']}/{verb}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
@@ -15,6 +15,10 @@ from curtsy.fetch.guard import address_allowed, check_url, is_address, networks
 from curtsy.rules.urls import MAX_PATTERN_LENGTH, Scope, has_credentials, hide_credentials, normalise
 
 SchemaName = Annotated[str, Field(min_length=1, max_length=200)]
+#: text on one line; a lone surrogate cannot be stored
+Title = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]+$")]
+Tag = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:/-]{0,49}$")]
+Tags = Annotated[list[Tag], Field(max_length=20), AfterValidator(lambda given: sorted(set(given)))]
 
 
 class CrawlRequest(BaseModel):
@@ -65,6 +69,12 @@ class CrawlRequest(BaseModel):
         None, min_length=1, max_length=100, description="A proxy pool that the server's settings list."
     )
 
+    name: Title | None = Field(None, description="A name for people; it need not be unique.")
+    tags: Tags = Field(
+        default=[],
+        description="Words to find it by: lower-case letters, digits and `. _ : / -`, up to 50 characters each.",
+    )
+
     @field_validator("include", "exclude")
     @classmethod
     def _patterns(cls, value: list[str]) -> list[str]:
@@ -92,7 +102,9 @@ def _invalid(error: Any, named: str, names: Mapping[str, str]) -> str:
     return f"Invalid value{value} for {field}: {message}"
 
 
-def crawl_of(request: CrawlRequest, settings: Settings, request_id: str, id: str | None = None) -> Crawl:
+def crawl_of(
+    request: CrawlRequest, settings: Settings, request_id: str, id: str | None = None, owner: str | None = None
+) -> Crawl:
     """Return the crawl for a request; raise UsageError if the settings do not allow it."""
     if request.proxy_pool is not None and request.proxy_pool not in settings.proxies:
         raise UsageError(f"Unknown proxy pool: {request.proxy_pool!r}. Use one that the settings list.")
@@ -100,6 +112,7 @@ def crawl_of(request: CrawlRequest, settings: Settings, request_id: str, id: str
     fields |= _record_fields(request)
     fields["webhook"] = checked_webhook(request.webhook, request.webhook_secret, settings)
     fields |= {"include": tuple(request.include), "exclude": tuple(request.exclude), "lane": Lane(request.lane)}
+    fields |= {"tags": tuple(request.tags), "owner": owner}
     crawl = Crawl(id=id or new_id(), request_id=request_id, created_ms=clock.now_ms(), **fields)
     Scope.of(crawl)  # raises for an invalid pattern before anything is written
     return crawl

@@ -13,7 +13,7 @@ from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.services import crawl_lock
 from curtsy.services.backends import Services
-from curtsy.store import crawls, llm_cache, pages, queues, rates, remaining
+from curtsy.store import crawls, llm_cache, pages, queues, rates, remaining, schedules
 from curtsy.store.engine import Store, read
 
 #: new state -> the states from which a crawl may enter it
@@ -51,6 +51,9 @@ class Status:
     ends_ms: int | None
     #: use of a language model, in total and by field; None: none was used
     model: ModelUsage | None = None
+    #: name of the schedule whose run it is
+    schedule: str | None = None
+
     @property
     def has_begun(self) -> bool:
         """A URL is settled. A crawl that was only submitted waits for its first process."""
@@ -93,7 +96,7 @@ def status_in(tx: Any, crawl: Crawl, now_ms: int) -> Status:
         ends_ms = estimated_end_ms(tx, crawl, counts.pending, max(rate, urls_rate), now_ms)
     return Status(
         crawl=crawl, counts=counts, pages_per_s=rate, urls_per_s=urls_rate, ends_ms=ends_ms,
-        model=_model_usage(tx, crawl),
+        model=_model_usage(tx, crawl), schedule=schedules.names(tx, [crawl.schedule]).get(crawl.schedule or 0),
     )  # fmt: skip
 
 

@@ -45,6 +45,7 @@ def add(
     overlap: str = "skip",
     keep: int | None = None,
     request_id: str = "",
+    owner: str | None = None,
     now_ms: int | None = None,
 ) -> Schedule:
     """Create a schedule; errors are raised before anything is written. `crawl` has the fields of a CrawlRequest."""
@@ -88,15 +89,14 @@ def _seeds(given: Iterable[str], settings: Settings) -> tuple[str, ...]:
 
 
 def crawl_of(schedule: Schedule, settings: Settings, id: str, request_id: str) -> Crawl:
-    """The crawl of one run."""
-    return replace(
-        crawl_request.crawl_of(request_from(schedule.crawl, "crawl.{}"), settings, request_id, id), schedule=schedule.n
-    )
+    """The crawl of one run: it has the name of the schedule, unless the options name it."""
+    request = request_from({**schedule.crawl, "name": schedule.crawl.get("name") or schedule.name}, "crawl.{}")
+    return replace(crawl_request.crawl_of(request, settings, request_id, id, schedule.owner), schedule=schedule.n)
 
 
 def shown(schedule: Schedule) -> dict[str, Any]:
     """Return a schedule for display: without its webhook secret."""
-    names = ("id", "name", "cron", "zone", "overlap", "enabled", "keep")
+    names = ("id", "name", "cron", "zone", "overlap", "enabled", "keep", "owner")
     crawl = {name: value for name, value in schedule.crawl.items() if name != "webhook_secret"}
     return {name: getattr(schedule, name) for name in names} | {"seeds": list(schedule.seeds), "crawl": crawl}
 

@@ -136,6 +136,11 @@ class Crawl:
     #: notified when the crawl has ended, signed with the secret (None: the deployment's)
     webhook: str | None = None
     webhook_secret: str | None = field(default=None, repr=False)
+    #: for people
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    #: id of the API key that made it; None: made without a key
+    owner: str | None = None
 
     @property
     def page_kind(self) -> Kind:
@@ -377,6 +382,8 @@ class Schedule:
     keep: int | None = None
     created_ms: int = 0
     request_id: str = ""
+    #: id of the API key that made it, and so the owner of its crawls
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,7 +122,7 @@ def _settings(store: Store, crawl: Crawl) -> dict[str, Any]:
     with store.read() as tx:
         kept = crawls.settings_of(tx, crawl.n)
     names = ("scope", "include", "exclude", "max_pages", "max_depth", "delay_s", "per_host", "render", "sitemaps",
-             "cookies", "schema", "schema_hash", "per", "rubric", "llm", "lane")  # fmt: skip
+             "cookies", "name", "tags", "schema", "schema_hash", "per", "rubric", "llm", "lane")  # fmt: skip
     options = {name: getattr(crawl, name) for name in names}
     return {"crawl": crawl.id, "state": crawl.state.value, "options": options} | {
         "settings": {name: value for name, value in kept.get("settings", {}).items() if name not in _WITHHELD},

@@ -118,12 +118,17 @@ def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
         include: Annotated[
             list[str] | None, Field(description="Only URLs that match one of these (RE2).", max_length=10)
         ] = None,
+        name: Annotated[str | None, Field(description="A name for people.", max_length=200)] = None,
+        tags: Annotated[list[str] | None, Field(description="Words to find it by.", max_length=20)] = None,
     ) -> dict[str, Any]:
         """Crawl a site from a URL politely: it obeys robots.txt and rate limits, and never requests private addresses.
 
         Returns the crawl's id, its counts and its first pages. If its time is up, continue with `resume`.
         """
-        options = {"max_pages": max_pages, "max_depth": max_depth, "scope": scope, "include": include or []}
+        options = {
+            "max_pages": max_pages, "max_depth": max_depth, "scope": scope, "include": include or [], "name": name,
+            "tags": tags or [],
+        }  # fmt: skip
         with _Progress(ctx, max_pages) as told:
             id = await _work(crawler.crawl, [url], options, max_seconds, told)
         return await _came_of(backend, id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, func, select, text, update
@@ -60,7 +60,7 @@ def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = No
     values = {
         column.name: getattr(crawl, column.name) for column in crawls.columns if column.name not in ("n", "settings")
     }
-    values |= {"include": json.dumps(crawl.include), "exclude": json.dumps(crawl.exclude)}
+    values |= {name: json.dumps(getattr(crawl, name)) for name in ("include", "exclude", "tags")}
     values |= {"settings": json.dumps(settings or {}, default=str)}
     if not is_postgresql(tx):
         # SQLite would give the number of a deleted crawl to the next one.
@@ -115,16 +115,64 @@ def ids(tx: Connection, ns: Iterable[int]) -> dict[int, str]:
     return {row.n: row.id for row in rows}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlFilter:
+    """Which crawls a list has; None: any."""
+
+    states: Collection[CrawlState] = ()
+    #: text in the name or in a tag, the beginning of the id, or a host or domain of the scope
+    search: str | None = None
+    tag: str | None = None
+    owner: str | None = None
+    #: number of a schedule
+    schedule: int | None = None
+    #: of the runs of a schedule only the newest
+    newest_runs: bool = False
+
+
 def list_all(
-    tx: Connection, limit: int = 100, states: Collection[CrawlState] = (), before: int | None = None
-) -> list[Crawl]:
+    tx: Connection, limit: int = 100, states: Collection[CrawlState] = (), before: int | None = None,
+    wanted: CrawlFilter | None = None,
+) -> list[Crawl]:  # fmt: skip
     """Newest first, without their members; `before`: only those with a smaller number."""
     query = select(crawls).order_by(crawls.c.n.desc()).limit(limit)
     if states:
         query = query.where(crawls.c.state.in_(states))
     if before is not None:
         query = query.where(crawls.c.n < before)
+    if wanted is not None:
+        query = query.where(*_conditions(wanted))
     return [_crawl(row, frozenset()) for row in tx.execute(query)]
+
+
+def _conditions(wanted: CrawlFilter) -> list[Any]:
+    found: list[Any] = [crawls.c.state.in_(wanted.states)] if wanted.states else []
+    if wanted.tag is not None:
+        found.append(crawls.c.tags.contains(json.dumps(wanted.tag), autoescape=True))
+    if wanted.owner is not None:
+        found.append(crawls.c.owner == wanted.owner)
+    if wanted.schedule is not None:
+        found.append(crawls.c.schedule == wanted.schedule)
+    if wanted.search is not None:
+        text = wanted.search.lower()
+        member = select(crawl_members.c.crawl).where(
+            crawl_members.c.crawl == crawls.c.n, crawl_members.c.member == text
+        )
+        named = func.lower(crawls.c.name).contains(text, autoescape=True)
+        tagged = crawls.c.tags.contains(text, autoescape=True)
+        found.append(named | tagged | crawls.c.id.startswith(text, autoescape=True) | member.exists())
+    if wanted.newest_runs:
+        later = crawls.alias("later")
+        newest = select(func.max(later.c.n)).where(later.c.schedule == crawls.c.schedule).scalar_subquery()
+        found.append(crawls.c.schedule.is_(None) | (crawls.c.n == newest))
+    return found
+
+
+def describe(tx: Connection, n: int, changes: Mapping[str, Any]) -> None:
+    """Change `name` or `tags`, which processes that crawl need not know."""
+    values = {name: json.dumps(value) if name == "tags" else value for name, value in changes.items()}
+    if values:
+        tx.execute(update(crawls).where(crawls.c.n == n).values(values))
 
 
 def running(tx: Connection) -> list[Crawl]:
@@ -281,5 +329,5 @@ def _crawl(row: Any, members: frozenset[str]) -> Crawl:
     values = dict(row._mapping)
     del values["settings"]
     values |= {"state": CrawlState(row.state), "lane": Lane(row.lane), "members": members}
-    values |= {"include": tuple(json.loads(row.include)), "exclude": tuple(json.loads(row.exclude))}
+    values |= {name: tuple(json.loads(values[name])) for name in ("include", "exclude", "tags")}
     return Crawl(**values)

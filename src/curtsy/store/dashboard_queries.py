@@ -77,7 +77,7 @@ def failures_between(tx: Connection, crawl: int, ends_ms: Sequence[int]) -> list
 
 
 _names = Bulk(
-    "SELECT v.id, (SELECT min(m.member) FROM crawl_members m WHERE m.crawl = c.n), "
+    "SELECT v.id, c.name, (SELECT min(m.member) FROM crawl_members m WHERE m.crawl = c.n), "
     "(SELECT max(m.member) FROM crawl_members m WHERE m.crawl = c.n), "
     "(SELECT p.host FROM pages p WHERE p.crawl = c.n ORDER BY p.n LIMIT 1), "
     "(SELECT min(q.host) FROM queues q WHERE q.crawl = c.n), "
@@ -86,12 +86,24 @@ _names = Bulk(
 )
 
 
-def names(tx: Connection, ids: Iterable[str]) -> dict[str, tuple[str, bool]]:
-    """crawl id -> (a website that it is about, whether there are others): ids tell people nothing."""
-    found: dict[str, tuple[str, bool]] = {}
-    for id, first, last, began, lowest, highest in _names(tx, [(id,) for id in sorted(set(ids))]):
-        if (name := first or began or lowest) is not None:
-            found[id] = (name, first != last if first is not None else lowest != highest)
+class CrawlName(NamedTuple):
+    """What a crawl is called on a page."""
+
+    text: str
+    #: `text` is a website that it is about, and there are others
+    others: bool = False
+    #: people gave it this name
+    given: bool = False
+
+
+def names(tx: Connection, ids: Iterable[str]) -> dict[str, CrawlName]:
+    """crawl id -> its name, or one of its websites: readable, unlike the id."""
+    found: dict[str, CrawlName] = {}
+    for id, given, first, last, began, lowest, highest in _names(tx, [(id,) for id in sorted(set(ids))]):
+        if given is not None:
+            found[id] = CrawlName(given, given=True)
+        elif (name := first or began or lowest) is not None:
+            found[id] = CrawlName(name, first != last if first is not None else lowest != highest)
     return found
 
 

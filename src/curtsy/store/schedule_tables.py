@@ -32,6 +32,7 @@ schedules = Table(
     may("keep", Integer),
     need("created_ms", BigInteger),
     need("request_id", Text, "''"),
+    may("owner", Text),
     UniqueConstraint("id", name="schedules_id"),
     UniqueConstraint("name", name="schedules_name"),
 )

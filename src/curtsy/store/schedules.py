@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy import Connection, delete, func, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from curtsy.core.errors import NameTaken, UnknownSchedule
 from curtsy.core.model import Run, Schedule
+from curtsy.store.rows import unique_sorted
 from curtsy.store.schedule_tables import runs, schedules
+from curtsy.store.tables import crawls
 
 _CLAIM = text(
     "UPDATE runs SET lease_ms = :until WHERE schedule = :schedule AND planned_ms = :planned AND state = 'planned' "
@@ -70,6 +73,25 @@ def get(tx: Connection, id: str) -> Schedule:
 def by_n(tx: Connection, n: int) -> Schedule | None:
     row = tx.execute(select(schedules).where(schedules.c.n == n)).first()
     return None if row is None else _schedule(row)
+
+
+def names(tx: Connection, ns: Iterable[int | None]) -> dict[int, str]:
+    """The names of these schedules by their numbers."""
+    wanted = unique_sorted(n for n in ns if n is not None)
+    if not wanted:
+        return {}
+    return {
+        row.n: row.name for row in tx.execute(select(schedules.c.n, schedules.c.name).where(schedules.c.n.in_(wanted)))
+    }
+
+
+def count_crawls(tx: Connection, wanted: Collection[str]) -> dict[str, int]:
+    """name of a schedule -> the number of its crawls."""
+    if not wanted:
+        return {}
+    query = select(schedules.c.name, func.count()).join(crawls, crawls.c.schedule == schedules.c.n)
+    query = query.where(schedules.c.name.in_(sorted(wanted))).group_by(schedules.c.name)
+    return {name: int(n) for name, n in tx.execute(query)}
 
 
 def list_all(tx: Connection, after: int = 0, limit: int = 100) -> list[Schedule]:

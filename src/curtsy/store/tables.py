@@ -103,7 +103,11 @@ crawls = Table(
     may("rubric", Text),
     may("rubric_hash", Text),
     may("llm", Text),
+    may("name", Text),
+    need("tags", Text, "'[]'"),  # JSON list
+    may("owner", Text),  # id of the API key that made it
     UniqueConstraint("id", name="crawls_id"),
+    partial("crawls_schedule", "schedule", "n", where="schedule IS NOT NULL"),
 )
 
 crawl_members = Table(

@@ -21,11 +21,11 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_
 from pydantic import BaseModel
 
 from curtsy.control import hosts as operator_hosts
-from curtsy.core.errors import UnknownCrawl
-from curtsy.core.model import Crawl
+from curtsy.core.errors import UnknownCrawl, UnknownSchedule
+from curtsy.core.model import Crawl, Schedule
 from curtsy.core.settings import Settings
 from curtsy.services.backends import Services
-from curtsy.store import crawls
+from curtsy.store import crawls, schedules
 from curtsy.store.engine import Store
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.problems import Problem
@@ -111,6 +111,15 @@ class Call:
     def crawl_n(self, id: str | None) -> int | None:
         """The number of a crawl in the store; None without an id."""
         return None if id is None else self.crawl(id).n
+
+    def schedule(self, id: str) -> Schedule:
+        """By its name, its id, or the beginning of its id."""
+        try:
+            with self.store.read() as tx:
+                return schedules.get(tx, id)
+        except UnknownSchedule:
+            detail = "There is no schedule with this name or id. GET /v1/schedules lists them."
+            raise Problem(404, "no-such-schedule", detail) from None
 
     def host(self, name: str) -> str:
         """The unit of politeness that a host name or URL belongs to."""

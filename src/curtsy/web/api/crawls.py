@@ -12,11 +12,13 @@ from curtsy.control import uploads
 from curtsy.control.crawl_request import CrawlRequest, crawl_of
 from curtsy.control.crawls import Status
 from curtsy.control.uploads import Part, Sender
-from curtsy.core.model import Crawl, CrawlState
-from curtsy.store import crawls
+from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.store import crawls, schedules
+from curtsy.store.crawls import CrawlFilter
 from curtsy.web.events import MOST_STREAMS
 from curtsy.web.models.crawls import (
     Accepted,
+    CrawlDescription,
     CrawlsQuery,
     CrawlStatus,
     CrawlSummary,
@@ -25,6 +27,7 @@ from curtsy.web.models.crawls import (
     check_polite,
     status_of,
 )  # fmt: skip
+from curtsy.web.models.fields import fill
 from curtsy.web.ndjson import Upload
 from curtsy.web.paging import Page, decode_one, page
 from curtsy.web.problems import Mistake, Problem
@@ -61,7 +64,7 @@ def submit(call: Call, body: NewCrawl | None) -> Accepted:
     options, digest, parts = _ndjson(call) if body is None else _json(call, body)
     check_offered(options, call.settings, "line 1" if body is None else "body")
     check_polite(options, call.settings, call.caller)
-    crawl = crawl_of(options, call.settings, call.request_id)
+    crawl = crawl_of(options, call.settings, call.request_id, owner=call.caller.key_id)
     sender = Sender(caller=call.caller.key_id or "local", key=key, options=digest)
     begin, end = call.backend.listing()
     id = uploads.receive(call.store, call.settings, crawl, parts, sender, begin)
@@ -91,15 +94,45 @@ def _ndjson(call: Call) -> tuple[CrawlRequest, str, Iterator[Part]]:
     return upload.options, upload.digest, upload.parts()
 
 
-@endpoint("GET", "/v1/crawls", scope="read")
+@endpoint("GET", "/v1/crawls", scope="read", problems=(404,))
 def list_crawls(call: Call, query: CrawlsQuery) -> Page[CrawlSummary]:
-    """List crawls, newest first."""
-    states = () if query.state is None else (CrawlState(query.state),)
+    """List crawls, newest first.
+
+    `q`, `tag`, `owner`, `schedule` and `state` must all match. With `state`, `items` may be short although `next` is
+    not null.
+    """
     before = decode_one(query.cursor, int)
     attended = control.attended(call.settings)
     with call.store.read() as tx:
-        found = crawls.list_all(tx, query.limit + 1, states, before)
-    return page(CrawlSummary, found, query.limit, lambda crawl: crawl.n)
+        wanted = CrawlFilter(
+            states=_stored_states(query.state), search=query.q, tag=query.tag,
+            owner=query.owner, schedule=None if query.schedule is None else call.schedule(query.schedule).n,
+            newest_runs=query.runs == "newest",
+        )  # fmt: skip
+        found = crawls.list_all(tx, query.limit + 1, before=before, wanted=wanted)
+        names = schedules.names(tx, [one.schedule for one in found])
+        shown = {one.n: _shown(tx, one, attended) for one in found}
+    listed = page(
+        CrawlSummary, found, query.limit, lambda crawl: crawl.n,
+        lambda crawl: fill(CrawlSummary, crawl, schedule=names.get(crawl.schedule or 0), **shown[crawl.n]),
+    )  # fmt: skip
+    kept = [one for one in listed.items if query.state in (None, one.state)]
+    return listed.model_copy(update={"items": kept})
+
+
+def _stored_states(state: str | None) -> tuple[CrawlState, ...]:
+    """`interrupted` is not stored: it is how a crawl is shown that no process works on."""
+    if state is None:
+        return ()
+    return (CrawlState.RUNNING, CrawlState.EXTRACTING) if state == control.INTERRUPTED else (CrawlState(state),)
+
+
+def _shown(tx: Any, crawl: Crawl, attended: bool) -> dict[str, str | None]:
+    """State and reason of a crawl in a list. Counts are read only where they matter."""
+    unsure = not attended and crawl.state in (CrawlState.RUNNING, CrawlState.EXTRACTING)
+    counts = crawls.counts(tx, crawl.n) if unsure else Counts()
+    status = Status(crawl=crawl, counts=counts, pages_per_s=0.0, urls_per_s=0.0, ends_ms=None)
+    return {"state": status.shown_state(attended), "reason": status.shown_reason}
 
 
 @endpoint("GET", "/v1/crawls/{id}", scope="read")
@@ -107,6 +140,14 @@ def crawl(call: Call, id: str) -> CrawlStatus:
     """Progress of a crawl: state, counts, rate, estimated end. The id may be its beginning, or `last`."""
     check_id(id)
     return status_of(control.status(call.store, id), control.attended(call.settings))
+
+
+@endpoint("PATCH", "/v1/crawls/{id}", scope="write")
+def describe_crawl(call: Call, id: str, body: CrawlDescription) -> CrawlStatus:
+    """Change the name or the tags of a crawl, in any state."""
+    found = call.crawl(id)
+    call.store.run(crawls.describe, found.n, body.model_dump(exclude_unset=True))
+    return crawl(call, found.id)
 
 
 @endpoint("POST", "/v1/crawls/{id}/pause", scope="write", problems=(409,))

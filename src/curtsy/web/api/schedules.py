@@ -29,7 +29,7 @@ def make_schedule(call: Call, body: NewSchedule) -> ScheduleInfo:
         made = scheduling.add(
             call.store, call.settings, name=body.name, cron=body.cron, zone=body.zone, seeds=urls,
             crawl=body.crawl.model_dump(by_alias=True), overlap=body.overlap, keep=body.keep,
-            request_id=call.request_id,
+            request_id=call.request_id, owner=call.caller.key_id,
         )  # fmt: skip
     except NameTaken as error:
         raise Problem(409, "name-taken", str(error)) from None

@@ -11,11 +11,11 @@ from curtsy.control import changes
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import MOST_RENDER, Crawl, Request
-from curtsy.store import dashboard_queries, listing
-from curtsy.web.api import crawls, failures, pages, records
+from curtsy.store import dashboard_queries, listing, url_queries
+from curtsy.web.api import crawls, deletion, failures, pages, records
 from curtsy.web.dashboard import charts, exporting
-from curtsy.web.dashboard.site import ROWS, PageRequest, action, html, view
-from curtsy.web.models.crawls import CrawlStatus
+from curtsy.web.dashboard.site import ROWS, PageRequest, action, filled, html, valid, view
+from curtsy.web.models.crawls import CrawlDescription, CrawlStatus
 from curtsy.web.models.failures import FailuresQuery, GroupsQuery
 from curtsy.web.models.pages import PageOf, page_of
 from curtsy.web.models.records import ChangesQuery, RecordsQuery
@@ -119,6 +119,44 @@ def _page(crawl: CrawlStatus) -> str:
 action("/crawls/<id>/pause", "write", crawls.pause, _page, "Paused. The last requests leave within 2 s.")
 action("/crawls/<id>/resume", "write", crawls.resume, _page, "Resumed.")
 action("/crawls/<id>/cancel", "write", crawls.cancel, _page, "Cancelled. Fetched pages stay; open URLs are skipped.")
+
+
+# Rename, delete
+
+
+@view("GET", "/crawls/<id>/edit", scope="write")
+def edit_crawl(req: PageRequest, id: str) -> Response:
+    found = crawls.crawl(req.call(), id)
+    given = {"name": found.name or "", "tags": " ".join(found.tags)}
+    return req.render("crawl_edit.html", **_shown(req, found.id, given=given, problem=None))
+
+
+@view("POST", "/crawls/<id>/edit", scope="write")
+def rename_crawl(req: PageRequest, id: str) -> Response:
+    given = {"name": request.form.get("name", ""), "tags": request.form.get("tags", "")}
+    body = {"name": filled("name"), "tags": given["tags"].split()}
+    try:
+        done = crawls.describe_crawl(req.call(), id, valid(CrawlDescription, "form", body))
+    except Problem as problem:
+        if problem.status != 422:
+            raise
+        shown = _shown(req, id, given=given, problem=problem)
+        return req.render("crawl_edit.html", problem.status, **shown)
+    return req.redirect(f"/crawls/{done.id}", "Name and tags saved.")
+
+
+@view("GET", "/crawls/<id>/delete", scope="admin")
+def confirm_deletion(req: PageRequest, id: str) -> Response:
+    found = req.call().crawl(id)
+    with req.store.read() as tx:
+        some, n = url_queries.seeds(tx, found.n, _TOP)
+    return req.render("crawl_delete.html", **_shown(req, found.id, seeds=some, seed_count=n))
+
+
+@view("POST", "/crawls/<id>/delete", scope="admin")
+def delete_crawl(req: PageRequest, id: str) -> Response:
+    deletion.delete_crawl(req.call(), id)
+    return req.redirect("/crawls", "The crawl is being deleted.")
 
 
 # Hosts

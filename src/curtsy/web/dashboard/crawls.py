@@ -7,7 +7,8 @@ from typing import Any
 from flask import Response, render_template, request
 
 from curtsy.core.errors import CurtsyError
-from curtsy.store import dashboard_queries
+from curtsy.store import dashboard_queries, keys, url_queries
+from curtsy.store import schedules as schedule_rows
 from curtsy.web.api import crawls, schedules
 from curtsy.web.dashboard import seeds, words
 from curtsy.web.dashboard.site import ROWS, PageRequest, filled, html, valid, view
@@ -23,17 +24,47 @@ _STATES = ("loading", "running", "interrupted", "paused", "extracting", "finishe
 
 @view("GET", "/crawls")
 def list_crawls(req: PageRequest) -> Response:
-    query = req.query(CrawlsQuery, "state", "cursor", limit=ROWS)
+    filters = ("q", "tag", "owner", "schedule", "state")
+    filtered = any(request.args.get(name, "").strip() for name in filters)
+    # The runs of a schedule are one line, unless the list is filtered.
+    every = filtered or request.args.get("runs") == "all"
+    query = req.query(CrawlsQuery, *filters, "cursor", limit=ROWS, runs="all" if every else "newest")
     found = crawls.list_crawls(req.call(), query)
     with req.store.read() as tx:
         names = dashboard_queries.names(tx, [crawl.id for crawl in found.items])
-    return req.render("crawls.html", found=found, names=names, state=query.state, states=_STATES)
+        runs = schedule_rows.count_crawls(tx, {one.schedule for one in found.items if one.schedule})
+        owners = {key.id: key.name for key in keys.list_all(tx)} if req.may("admin") else {}
+    return req.render(
+        "crawls.html", found=found, names=names, asked=query, filtered=filtered, states=_STATES, runs=runs,
+        owners=owners,
+    )  # fmt: skip
 
 
 @view("GET", "/new", scope="write")
 def new_crawl(req: PageRequest) -> Response:
     given = {"seeds": request.args.get("seed", ""), "scope": "host", "lane": "batch", "sitemaps": "on"}
+    if "clone" in request.args:
+        given = _cloned(req, request.args["clone"])
     return _form(req, given)
+
+
+def _cloned(req: PageRequest, id: str) -> dict[str, str]:
+    """The form filled in with the options and seeds of a crawl. Its webhook secret is not copied."""
+    found = req.call().crawl(id)
+    with req.store.read() as tx:
+        urls, n = url_queries.seeds(tx, found.n, seeds.MOST)
+    if n > len(urls):
+        raise Problem(422, "too-many-seeds", f"This form takes {seeds.MOST:,} seeds, and this crawl has {n:,}.")
+    given = {
+        "seeds": "\n".join(urls),
+        "sitemaps": "on" if found.sitemaps else "",
+        "cookies": "on" if found.cookies else "",
+    }
+    given |= {name: "\n".join(getattr(found, name)) for name in _LISTS} | {"tags": " ".join(found.tags)}
+    names = ("scope", "lane", "schema", "rubric", "render", "llm", "proxy_pool", "webhook", *_NUMBERS)
+    given |= {name: str(value) for name in names if (value := getattr(found, name)) is not None}
+    given["schema_text"] = schema_editor.text_of(req.store, found, tuple(req.settings.api_schemas))
+    return given | {"name": f"{found.name} (copy)" if found.name else ""}
 
 
 @view("POST", "/new/check", scope="write")
@@ -142,12 +173,13 @@ def _options() -> dict[str, Any]:
     for name, kind in _NUMBERS.items():
         if (text := filled(name)) is not None:
             options[name] = _read(name, kind, text)
+    options["tags"] = (filled("tags") or "").split()
     for name in _LISTS:
         options[name] = [line for line in seeds.lines_of(request.form.get(name, "")) if line]
     options |= {"sitemaps": "sitemaps" in request.form, "cookies": "cookies" in request.form}
     options |= {
         name: text
-        for name in ("schema", "rubric", "render", "proxy_pool", "webhook")
+        for name in ("name", "rubric", "render", "llm", "proxy_pool", "webhook")
         if (text := filled(name)) is not None
     }
     return options

@@ -53,8 +53,7 @@ class Progress:
     crawl: Crawl
     #: its state, or `interrupted`
     state: str
-    #: (one of its sites, whether there are others)
-    name: tuple[str, bool] | None
+    name: dashboard_queries.CrawlName | None
     known: int
     settled: int
     failed: int

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from curtsy.control.crawl_request import CrawlRequest
+from curtsy.control.crawl_request import CrawlRequest, Tag, Tags, Title
 from curtsy.control.crawls import INTERRUPTED, Status, usage_document
 from curtsy.core.model import MOST_RENDER
 from curtsy.core.settings import Settings
-from curtsy.web.models.fields import Time, fill
+from curtsy.web.models.fields import Time, Word, fill
 from curtsy.web.paging import Paged
 from curtsy.web.problems import Mistake, Problem
 
@@ -74,10 +74,23 @@ class ModelUsageInfo(BaseModel):
     fields: list[FieldUsageInfo] = Field(description="The most expensive first, at most 200.")
 
 
+class CrawlDescription(BaseModel):
+    """What people call a crawl; an omitted field stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Title | None = Field(None, description="A new name; null removes it.")
+    tags: Tags = Field(default=[], description="The new tags, instead of the old ones.")
+
+
 class CrawlSummary(BaseModel):
     """A crawl in a list."""
 
     id: str
+    name: str | None
+    tags: list[str]
+    owner: str | None = Field(description="Id of the API key that made it; null: a command, or no key was needed.")
+    schedule: str | None = Field(description="Name of the schedule whose run it is.")
     state: State = Field(description="`interrupted`: it has not ended, but no process works on it.")
     reason: str | None = Field(description="Why it ended, if it did not simply finish.")
     lane: str
@@ -108,6 +121,14 @@ class CrawlStatus(CrawlSummary):
 
 class CrawlsQuery(Paged):
     state: State | None = Field(None, description="Only crawls in this state.")
+    q: Word | None = Field(
+        None, description="Only crawls with this text in their name or a tag, with an id that begins so, or with this "
+        "host or domain in their scope.",
+    )  # fmt: skip
+    tag: Tag | None = Field(None, description="Only crawls with this tag.")
+    owner: Word | None = Field(None, description="Only crawls of the API key with this id.")
+    schedule: Word | None = Field(None, description="Only runs of this schedule: its name or id.")
+    runs: Literal["all", "newest"] = Field("all", description="`newest`: of each schedule only its newest run.")
 
 
 def check_offered(options: CrawlRequest, settings: Settings, where: str) -> None:
@@ -161,6 +182,7 @@ def status_of(status: Status, attended: bool) -> CrawlStatus:
         urls_per_s=round(status.urls_per_s, 3),
         estimated_end=None if stopped else status.ends_ms,
         llm=usage_document(status.model),
+        schedule=status.schedule,
         options=options,
         wishes=options,
     )

@@ -47,6 +47,7 @@ class ScheduleInfo(BaseModel):
     enabled: bool
     next: Time | None = Field(description="Next planned time; null if it is paused or has no next time.")
     keep: int | None
+    owner: str | None = Field(description="Id of the API key that made it, and so the owner of its crawls.")
     created: Time
 
 

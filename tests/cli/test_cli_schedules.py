@@ -29,6 +29,15 @@ def test_a_schedule_may_be_the_first_thing_in_a_folder(folder: CrawlFolder) -> N
     assert folder.run("schedules", "pause", "news")["next"] is None
     assert folder.run("schedules", "resume", made["id"])["next"] == made["next"]
     assert folder.run("schedules", "runs", "news") == {"runs": []}
+    done = folder.run("schedules", "edit", "news", "--cron", "@daily", "--keep", "0", "--max-pages", "9")
+    assert (done["cron"], done["keep"], done["crawl"]["max_pages"], done["crawl"]["max_depth"]) == (
+        "@daily",
+        None,
+        9,
+        2,
+    )
+    assert folder.run("schedules", "run", "news")["state"] == "planned"
+    assert folder.run("schedules", "show", "news")["runs"][0]["state"] == "planned"
     assert folder.run("schedules", "remove", "news")["id"] == made["id"]
     assert folder.run("schedules", "list") == {"schedules": []}
 

@@ -106,6 +106,7 @@ def places(found: Furnished) -> dict[str, str]:
     return {
         "overview": "/",
         "crawls": "/crawls",
+        "new-schedule": "/new?seed=http%3A%2F%2Fharbour.small.test%2F&schedule=1",
         "new": "/new?seed=http%3A%2F%2Fgarden.small.test%2F",
         "crawl": crawl,
         "crawl-edit": f"{crawl}/edit",
@@ -132,6 +133,7 @@ def places(found: Furnished) -> dict[str, str]:
         "selector": f"/selectors/{found.selector}",
         "schedules": "/schedules",
         "schedule": f"/schedules/{found.schedule}",
+        "schedule-edit": f"/schedules/{found.schedule}/edit",
         "keys": "/keys",
         "audit": "/audit",
         "explain-nothing": "/explain",

@@ -12,8 +12,11 @@ from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
 from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, Wide
+from curtsy.core.errors import UsageError
 
 app = Commands("Manage recurring crawls.")
+#: runs that `show` lists
+_SHOWN_RUNS = 10
 Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Name or id of a schedule, or the beginning of its id.")]
 
 
@@ -97,8 +100,83 @@ def runs(
     if as_json:
         show.document({"runs": found})
     else:
-        names = ["planned", "state", "crawl", "note"]
-        show.table(names, [[run[name] for name in names] for run in found])
+        _table(found)
+
+
+def _table(found: list[dict[str, Any]], wide: bool = False) -> None:
+    names = ["planned", "state", "crawl", "outcome", "pages", "dead_letters", "ended", "note"]
+    show.table([name.replace("_", " ") for name in names], [[run[name] for name in names] for run in found], wide)
+
+
+@app.command("show")
+def show_(
+    schedule: Which, wide: Wide = False, api: Api = None, config: Config = None, data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Show a schedule, its options and its last runs."""
+    used = backend(api, config, data_dir)
+    found = used.schedule(schedule)
+    last = used.schedule_runs(found["id"], _SHOWN_RUNS)
+    if as_json:
+        show.document(found | {"runs": last})
+        return
+    _show(found, as_json=False)
+    show.say(f"cron          {found['cron']} ({found['zone']})")
+    show.say(f"overlap       {found['overlap']}")
+    show.say(f"keeps         {'all crawls' if found['keep'] is None else show.number(found['keep'], 'crawl')}")
+    show.say(f"seeds         {show.number(len(found['seeds']), 'URL')}, such as {found['seeds'][0]}")
+    for name, value in found["crawl"].items():
+        if value not in (None, [], False):
+            show.say(f"{name:<13} {show.one_line(str(value), 200)}")
+    if last:
+        _table(last, wide)
+
+
+@app.command()
+def run(
+    schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """Run a schedule now, in addition to its planned times."""
+    found = backend(api, config, data_dir).run_schedule(schedule)
+    if as_json:
+        show.document(found)
+        return
+    show.say(f"A run is {found['state']}. Beat starts it.")
+    if not api:
+        show.note(f"It starts while Beat and a worker run: {next_commands.command('up')}")
+
+
+@app.command()
+@with_crawl_options
+def edit(
+    options: dict[str, Any],
+    schedule: Which,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="A new name of the schedule.")] = None,
+    cron: Annotated[str | None, typer.Option("--cron", metavar="CRON", help="New times.")] = None,
+    zone: Annotated[str | None, typer.Option("--zone", metavar="ZONE", help="New time zone of CRON.")] = None,
+    from_: From = None,
+    overlap: Annotated[
+        str | None, typer.Option("--overlap", metavar="skip|queue", help="What to do if the previous run is active.")
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option("--keep", min=0, metavar="N", help="Keep the crawls of N runs; 0 keeps all.")
+    ] = None,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change a schedule from its next run on; what you omit stays."""
+    request_of(options)
+    given = {"name": name, "cron": cron, "zone": zone, "overlap": overlap, "crawl": options or None}
+    changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
+    if from_ is not None:
+        changes["seeds"] = list(seeds.read((), from_))
+    if keep is not None:
+        changes["keep"] = keep or None
+    if not changes:
+        raise UsageError("Nothing to change. Give an option, such as --cron '0 6 * * *'.")
+    _show(backend(api, config, data_dir).edit_schedule(schedule, changes), as_json)
 
 
 def changes(

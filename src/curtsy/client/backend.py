@@ -81,7 +81,16 @@ class Backend(Protocol):
     def change_schedule(self, id: str, verb: str) -> Document:
         """`pause`, `resume` or `remove`; the schedule."""
 
-    def schedule_runs(self, id: str, limit: int) -> list[Document]: ...
+    def schedule(self, id: str) -> Document: ...
+
+    def edit_schedule(self, id: str, changes: Mapping[str, Any]) -> Document:
+        """Changes a schedule from its next run on; `crawl` has the options that change."""
+
+    def run_schedule(self, id: str) -> Document:
+        """Plans a run for now; the run."""
+
+    def schedule_runs(self, id: str, limit: int) -> list[Document]:
+        """The runs of a schedule, newest first, with their results."""
 
     # Pages
 

@@ -48,6 +48,9 @@ class Client:
     def post(self, path: str, body: Any = None) -> Any:
         return self._request("POST", path, None if body is None else json.dumps(body).encode())
 
+    def patch(self, path: str, body: Any) -> Any:
+        return self._request("PATCH", path, json.dumps(body).encode())
+
     def delete(self, path: str, **query: Any) -> Any:
         return self._request("DELETE", _with_query(path, query))
 

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from curtsy.client import documents
 from curtsy.client.backend import Document, ResumeCommand
 from curtsy.client.remote import BAD_CURSOR
 from curtsy.control import changes as comparing
@@ -18,12 +19,11 @@ from curtsy.control import differences, retention, submit
 from curtsy.control import explain as explaining
 from curtsy.control import replay as replaying
 from curtsy.control import schedules as scheduling
-from curtsy.control.crawl_request import CrawlRequest, crawl_of, request_from
+from curtsy.control.crawl_request import crawl_of, request_from
 from curtsy.control.hosts import resolve_host
 from curtsy.core import clock
 from curtsy.core.errors import Damaged, UsageError
-from curtsy.core.model import Crawl, CrawlState, Page, Schedule, new_id
-from curtsy.core.record import Record
+from curtsy.core.model import Crawl, Page, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.times import since_ms, timestamp
 from curtsy.export.page_rows import segments_of
@@ -47,10 +47,6 @@ _MOST_SEEDS = 3
 _CHANGES = {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}
 _SCHEDULE_CHANGES = {"pause": scheduling.pause, "resume": scheduling.resume, "remove": scheduling.remove}
 _LETTER = ("id", "url", "host", "stage", "cause", "detail", "status", "attempts", "request_id")
-_PAGE = (
-    "id", "url", "host", "status", "depth", "content_type", "charset", "title", "language", "canonical", "sha256",
-    "size", "etag", "last_modified", "unchanged", "same_as", "request_id",
-)  # fmt: skip
 
 
 def frontier_runs(settings: Settings) -> bool:
@@ -119,7 +115,7 @@ class LocalBackend:
         # Processes that crawl read the new state from the store within a second.
         with self._store(looks=False) as store:
             crawl = asyncio.run(_CHANGES[verb](None, store, id))
-            return _status(control.status(store, crawl.id))
+            return documents.of_status(control.status(store, crawl.id))
 
     def how_to_resume(self, id: str, command: ResumeCommand) -> str | None:
         with self._store() as store:
@@ -224,7 +220,7 @@ class LocalBackend:
             found = serialize.of_crawl(
                 store, crawl, statuses=(status,), low_confidence=low_confidence, every_schema=every_schema
             )
-            yield from map(_record, found)
+            yield from map(documents.of_record, found)
 
     def reviews(self, crawl: str | None, limit: int) -> list[Document]:
         found: list[Document] = []
@@ -241,7 +237,7 @@ class LocalBackend:
 
     def review(self, record: int) -> Document:
         with self._store() as store:
-            return _review(store, review.review_case(store, record))
+            return documents.of_review(store, review.review_case(store, record))
 
     def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
         fields = dict(decision)
@@ -256,48 +252,57 @@ class LocalBackend:
     def selectors(self, host: str | None, schema: str | None, state: str | None, limit: int) -> list[Document]:
         with self._store() as store:
             found = learned_selectors.find(store, 0, limit, host=host, schema=schema, state=state)
-        return [_selector(one) for one in found]
+        return [documents.of_selector(one) for one in found]
 
     def selector(self, n: int) -> Document:
         with self._store() as store:
-            return _selector(learned_selectors.show(store, n))
+            return documents.of_selector(learned_selectors.show(store, n))
 
     def forget_selector(self, n: int) -> Document:
         with self._store(looks=False) as store:
-            return _selector(learned_selectors.forget(store, n, clock.now_ms()))
+            return documents.of_selector(learned_selectors.forget(store, n, clock.now_ms()))
 
     # Schedules
 
     def schedules(self) -> list[Document]:
         with self._store() as store, store.read() as tx:
-            return [_schedule(one) for one in schedules.list_all(tx, limit=100_000)]
+            return [documents.of_schedule(one) for one in schedules.list_all(tx, limit=100_000)]
 
     def add_schedule(self, seeds: list[str], **fields: Any) -> Document:
         # A schedule may be the first thing in a data folder.
         with self._store(looks=False, create=True) as store:
-            return _schedule(scheduling.add(store, self.settings, seeds=seeds, **fields))
+            return documents.of_schedule(scheduling.add(store, self.settings, seeds=seeds, **fields))
 
     def change_schedule(self, id: str, verb: str) -> Document:
         with self._store(looks=False) as store:
-            return _schedule(_SCHEDULE_CHANGES[verb](store, id))
+            return documents.of_schedule(_SCHEDULE_CHANGES[verb](store, id))
+
+    def schedule(self, id: str) -> Document:
+        with self._store() as store, store.read() as tx:
+            return documents.of_schedule(schedules.get(tx, id))
+
+    def edit_schedule(self, id: str, changes: Mapping[str, Any]) -> Document:
+        values = dict(changes)
+        with self._store(looks=False) as store:
+            if "crawl" in values:
+                with store.read() as tx:
+                    values["crawl"] = schedules.get(tx, id).crawl | values["crawl"]
+            return documents.of_schedule(scheduling.edit(store, self.settings, id, values))
+
+    def run_schedule(self, id: str) -> Document:
+        with self._store(looks=False) as store:
+            return documents.of_run(scheduling.Outcome(run=scheduling.run_now(store, id)))
 
     def schedule_runs(self, id: str, limit: int) -> list[Document]:
         with self._store() as store, store.read() as tx:
-            found = schedules.runs_of(tx, schedules.get(tx, id).n, limit=limit)
-        return [
-            {
-                "planned": timestamp(run.planned_ms), "state": run.state,
-                "crawl": run.crawl_id if run.crawl is not None else None, "note": run.note,
-            }
-            for run in found
-        ]  # fmt: skip
+            return [documents.of_run(one) for one in scheduling.outcomes(tx, schedules.get(tx, id).n, limit=limit)]
 
     # Pages
 
     def pages(self, crawl: str, limit: int) -> list[Document]:
         with self._store() as store, store.read() as tx:
             of = crawls.get(tx, crawl, members=False)
-            return [_page(page, of.id) for page in pages.chunk(tx, of.n, 0, limit)[0]]
+            return [documents.of_page(page, of.id) for page in pages.chunk(tx, of.n, 0, limit)[0]]
 
     def urls(self, crawl: str, limit: int) -> list[Document]:
         with self._store() as store, store.read() as tx:
@@ -319,7 +324,7 @@ class LocalBackend:
     @staticmethod
     def _shown(tx: Any, page: Page | None) -> Document | None:
         id = None if page is None else crawls.ids(tx, [page.crawl]).get(page.crawl)
-        return None if page is None or id is None else _page(page, id)
+        return None if page is None or id is None else documents.of_page(page, id)
 
     def content(self, page: Document) -> bytes | None:
         with self._store() as store, closing(segments_of(self.settings)) as segments, store.read() as tx:
@@ -346,7 +351,7 @@ class LocalBackend:
                     given["below"] = n
                     with store.read() as tx:
                         body = _body(tx, segments, page)
-                    yield str(n), _page(page, ids.get(page.crawl, "")), body
+                    yield str(n), documents.of_page(page, ids.get(page.crawl, "")), body
 
     def count_pages(self, crawl: str | None) -> int:
         with self._store() as store, store.read() as tx:
@@ -366,62 +371,9 @@ def _body(tx: Any, segments: SegmentStore, page: Page) -> bytes | None:
     return None if record is None else record.body
 
 
-def _status(found: control.Status) -> Document:
-    crawl, counts = found.crawl, found.counts
-    names = [field.alias or name for name, field in CrawlRequest.model_fields.items() if name != "webhook_secret"]
-    values = {name: getattr(crawl, name) for name in names if hasattr(crawl, name)}
-    options = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-    return {
-        "id": crawl.id, "state": crawl.state.value, "reason": crawl.reason, "lane": crawl.lane.value,
-        "scope": crawl.scope, "pages": crawl.pages, "request_id": crawl.request_id,
-        "created": timestamp(crawl.created_ms), "started": timestamp(crawl.started_ms),
-        "ended": timestamp(crawl.ended_ms),
-        "elapsed_s": round(control.elapsed_s(crawl, clock.now_ms()), 3),
-        "counts": {
-            "pages": counts.pages, "done": counts.done, "pending": counts.pending,
-            "pending_render": counts.pending_render, "skipped": dict(counts.skipped), "failed": dict(counts.failed),
-            "failed_stages": dict(counts.failed_stages),
-        },
-        "pages_per_s": round(found.pages_per_s, 3), "urls_per_s": round(found.urls_per_s, 3),
-        "estimated_end": timestamp(found.ends_ms),
-        "llm": control.usage_document(found.model),
-        "options": options, "wishes": options,  # `wishes` is the deprecated name of `options`
-    }  # fmt: skip
-
-
-def _record(record: Record) -> Document:
-    return serialize.line(record) | {"created": timestamp(record.created_ms)}
-
-
-def _review(store: Store, known: review.ReviewCase) -> Document:
-    record = known.record
-    with store.read() as tx:
-        crawl = crawls.ids(tx, [record.crawl]).get(record.crawl)
-    names = ("decision", "who", "note", "correction", "before", "golden")
-    history = [{**{name: getattr(one, name) for name in names}, "at": timestamp(one.at_ms)} for one in known.history]
-    withheld = serialize.withheld(record)
-    sources = [one._asdict() | {"page": f"{record.crawl}-{one.page}"} for one in known.sources]
-    return _record(record) | {"crawl": crawl, "withheld": withheld, "sources": sources, "reviews": history}
-
-
-def _selector(found: Document) -> Document:
-    made = {name: value for name, value in found.items() if not name.endswith("_ms")}
-    return made | {"learned": timestamp(found["learned_ms"]), "ended": timestamp(found["ended_ms"])}
-
-
-def _schedule(schedule: Schedule) -> Document:
-    next_ms = schedule.next_ms if schedule.enabled else None
-    return scheduling.shown(schedule) | {"next": timestamp(next_ms), "created": timestamp(schedule.created_ms)}
-
-
 def _page_of(tx: Any, url: str, crawl: int | None) -> Page | None:
     """The page of a URL in a crawl; without one, the newest."""
     if crawl is not None:
         return pages.get(tx, crawl, fingerprint(url))
     newest = pages.where(tx, "p.fp = :fp", {"fp": fingerprint(url)}, "p.n DESC", 1)
     return newest[0][1] if newest else None
-
-
-def _page(page: Page, crawl: str) -> Document:
-    fields = {name: getattr(page, name) for name in _PAGE}
-    return fields | {"crawl": crawl, "fetched": timestamp(page.fetched_ms), "has_content": page.body is not None}

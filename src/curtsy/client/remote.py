@@ -128,6 +128,20 @@ class RemoteBackend:
         self._client.delete(f"/v1/schedules/{found['id']}")
         return found
 
+    def schedule(self, id: str) -> Document:
+        return self._get(f"/v1/schedules/{word(id)}")
+
+    def edit_schedule(self, id: str, changes: Mapping[str, Any]) -> Document:
+        found = self.schedule(id)
+        sent = dict(changes)
+        if "crawl" in sent:
+            sent["crawl"] = found["crawl"] | sent["crawl"]
+        done: Document = self._client.patch(f"/v1/schedules/{found['id']}", sent)
+        return done
+
+    def run_schedule(self, id: str) -> Document:
+        return self._post(f"/v1/schedules/{word(id)}/run")
+
     def schedule_runs(self, id: str, limit: int) -> list[Document]:
         found: list[Document] = self._get(f"/v1/schedules/{word(id)}/runs", limit=limit)["items"]
         return found

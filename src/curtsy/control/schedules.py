@@ -7,8 +7,8 @@ no Beat was running cause one run, not many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,9 +16,9 @@ from curtsy.control import crawl_request, submit
 from curtsy.control import seeds as seeds_
 from curtsy.control.crawl_request import request_from
 from curtsy.core import clock
-from curtsy.core.errors import UsageError
-from curtsy.core.model import Crawl, Run, Schedule, new_id
-from curtsy.core.observe import log, request_id
+from curtsy.core.errors import UsageError, WrongState
+from curtsy.core.model import Counts, Crawl, Run, Schedule, new_id
+from curtsy.core.observe import log, log_crawl, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.rules.cron import Cron
@@ -50,21 +50,106 @@ def add(
 ) -> Schedule:
     """Create a schedule; errors are raised before anything is written. `crawl` has the fields of a CrawlRequest."""
     now = now_ms or clock.now_ms()
-    _check_name(name)
-    if overlap not in ("skip", "queue"):
-        raise UsageError(f"Invalid overlap: {overlap!r}. Use skip or queue.")
-    if keep is not None and not 1 <= keep <= 1_000_000:
-        raise UsageError("Invalid number of runs to keep. Use 1 to 1000000, or omit it to keep all.")
     request = request_from(crawl or {}, "crawl.{}")
     made = Schedule(
         id=new_id(), name=name, cron=cron, zone=zone, crawl=request.model_dump(by_alias=True, mode="json"),
-        seeds=_seeds(seeds, settings), overlap=overlap, keep=keep, next_ms=Cron.parse(cron, zone).next_after(now),
-        created_ms=now, request_id=request_id,
+        seeds=_seeds(seeds, settings), overlap=overlap, keep=keep, created_ms=now, request_id=request_id, owner=owner,
     )  # fmt: skip
-    if made.next_ms is None:
-        raise UsageError(f"{cron!r} never fires: there is no such day.")
-    crawl_of(made, settings, "check", "check")
-    return store.run(schedules.create, made)
+    return store.run(schedules.create, _checked(made, settings, now))
+
+
+def _checked(schedule: Schedule, settings: Settings, now_ms: int) -> Schedule:
+    """The schedule with its next time; UsageError for a value that cannot be used."""
+    _check_name(schedule.name)
+    if schedule.overlap not in ("skip", "queue"):
+        raise UsageError(f"Invalid overlap: {schedule.overlap!r}. Use skip or queue.")
+    if schedule.keep is not None and not 1 <= schedule.keep <= 1_000_000:
+        raise UsageError("Invalid number of runs to keep. Use 1 to 1000000, or omit it to keep all.")
+    next_ms = Cron.parse(schedule.cron, schedule.zone).next_after(now_ms)
+    if next_ms is None:
+        raise UsageError(f"{schedule.cron!r} never fires: there is no such day.")
+    crawl_of(schedule, settings, "check", "check")
+    return replace(schedule, next_ms=next_ms)
+
+
+def edit(store: Store, settings: Settings, id: str, changes: Mapping[str, Any], now_ms: int | None = None) -> Schedule:
+    """Change `name`, `cron`, `zone`, `seeds`, `crawl`, `overlap` or `keep` from the next run on.
+
+    `crawl` replaces all options. The secret of an unchanged webhook is kept. Errors are raised before anything is
+    written.
+    """
+    now = now_ms or clock.now_ms()
+    with store.read() as tx:
+        known = schedules.get(tx, id)
+    values = dict(changes)
+    if "crawl" in values:
+        values["crawl"] = _with_secret(values["crawl"], known.crawl)
+    if "seeds" in values:
+        values["seeds"] = _seeds(values["seeds"], settings)
+    made = _checked(replace(known, **values), settings, now)
+    if (made.cron, made.zone) == (known.cron, known.zone):
+        made = replace(made, next_ms=known.next_ms)
+    return store.run(schedules.change, made)
+
+
+def _with_secret(crawl: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    made = request_from(crawl, "crawl.{}").model_dump(by_alias=True, mode="json")
+    same = made["webhook"] is not None and made["webhook"] == before.get("webhook")
+    return made | {"webhook_secret": made["webhook_secret"] or (before.get("webhook_secret") if same else None)}
+
+
+def run_now(store: Store, id: str, now_ms: int | None = None) -> Run:
+    """Plan a run for now, in addition to the planned times. Beat creates its crawl within about a second."""
+    return store.run(_run_now, id, now_ms or clock.now_ms())
+
+
+def _run_now(tx: Any, id: str, now_ms: int) -> Run:
+    found = schedules.get(tx, id)
+    if not found.enabled:
+        raise WrongState(f"The schedule {found.name!r} is paused. Resume it first.")
+    going_ms = schedules.going(tx, found.n)
+    if going_ms is not None and found.overlap == "skip":
+        raise WrongState(f"The run of {_when(going_ms)} has not ended. Wait for its end, or cancel its crawl.")
+    if any(run.schedule == found.n for run in schedules.waiting(tx, "queued")):
+        raise WrongState("Another run is already waiting.")
+    state, note = ("planned", "started by hand") if going_ms is None else ("queued", f"waits for {_when(going_ms)}")
+    schedules.plan(tx, found.n, now_ms, state, new_id(), note, now_ms)
+    return schedules.runs_of(tx, found.n, now_ms + 1, 1)[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """A run, and the result of its crawl; None: it has no crawl, or it was deleted."""
+
+    run: Run
+    crawl: Crawl | None = None
+    counts: Counts | None = None
+
+
+def outcomes(tx: Any, schedule: int, before_ms: int | None = None, limit: int = 100) -> list[Outcome]:
+    """The runs of a schedule, newest first, with their results."""
+    found = []
+    for run in schedules.runs_of(tx, schedule, before_ms, limit):
+        crawl = None if run.crawl is None else crawls.by_n(tx, run.crawl, members=False)
+        if crawl is None or not crawl.id:
+            found.append(Outcome(run=run))
+        else:
+            found.append(Outcome(run=run, crawl=crawl, counts=crawls.counts(tx, crawl.n)))
+    return found
+
+
+def outcome_document(one: Outcome) -> dict[str, Any]:
+    """An outcome as it is shown; times in milliseconds."""
+    run, crawl, counts = one.run, one.crawl, one.counts
+    failed = None if counts is None else sum(counts.failed.values()) + sum(counts.failed_stages.values())
+    return {
+        "planned": run.planned_ms, "state": run.state, "note": run.note,
+        "crawl": run.crawl_id if run.crawl is not None else None,
+        "outcome": None if crawl is None else crawl.state.value,
+        "reason": None if crawl is None else crawl.reason,
+        "pages": None if counts is None else counts.pages, "dead_letters": failed,
+        "started": None if crawl is None else crawl.started_ms, "ended": None if crawl is None else crawl.ended_ms,
+    }  # fmt: skip
 
 
 def _check_name(name: str) -> None:

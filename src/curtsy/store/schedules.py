@@ -57,6 +57,18 @@ def create(tx: Connection, schedule: Schedule) -> Schedule:
     return get(tx, schedule.id)
 
 
+def change(tx: Connection, schedule: Schedule) -> Schedule:
+    """Write the changed fields of a schedule; names are unique."""
+    names = ("name", "cron", "zone", "overlap", "keep", "next_ms")
+    values = {name: getattr(schedule, name) for name in names}
+    values |= {"crawl": json.dumps(schedule.crawl), "seeds": json.dumps(schedule.seeds)}
+    taken = select(schedules.c.n).where(schedules.c.name == schedule.name, schedules.c.n != schedule.n)
+    if tx.execute(taken).first() is not None:
+        raise NameTaken(f"There is a schedule {schedule.name!r} already: choose another name.")
+    tx.execute(update(schedules).where(schedules.c.n == schedule.n).values(values))
+    return get(tx, schedule.id)
+
+
 def get(tx: Connection, id: str) -> Schedule:
     """The schedule with that name or id, or with the only id that begins so."""
     clean = id.isprintable()  # PostgreSQL takes no text with a zero byte

@@ -16,7 +16,9 @@ import mmap
 import os
 import signal
 import threading
+import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -36,7 +38,7 @@ from curtsy.core.clock import boot
 from curtsy.core.errors import FrontierUnavailable, SettingsError
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
-from curtsy.fleet import broker, fork_safety
+from curtsy.fleet import broker, fork_safety, heartbeats
 from curtsy.fleet.coordination import HEARTBEAT_S, Fleet, Worker, bound_to, celery_queue
 from curtsy.services import backends, crawl_lock
 from curtsy.services.valkey import EmbeddedValkey
@@ -274,17 +276,29 @@ def _start_heartbeats(sender: Any, **_: Any) -> None:
     """Heartbeats tell Beat how many processes there are."""
     queues = tuple(sender.app.amqp.queues.consume_from)
     shards = next(filter(None, map(bound_to, queues)), None)
-    me = Worker(name=sender.hostname, queues=queues, processes=sender.pool.num_processes, shards=shards)
-    fork_safety.run_in_thread(lambda: _heartbeats(me), "heartbeats")
+    me = Worker(
+        name=sender.hostname, queues=queues, processes=sender.pool.num_processes, shards=shards,
+        started_ms=int(time.time() * 1000),
+    )  # fmt: skip
     if the_settings().frontier_url is None:
         crawl_lock.hold(the_settings().data_dir)
+    intake = heartbeats.Intake(sender, queues)
+    fork_safety.run_in_thread(lambda: _heartbeats(me, intake), "heartbeats")
 
 
-async def _heartbeats(me: Worker) -> None:
+async def _heartbeats(me: Worker, intake: heartbeats.Intake) -> None:
     fleet = Fleet(frontier_url(), the_settings())
     while not ending():
         try:
-            await fleet.heartbeat(me)
+            intake.set(await fleet.is_drained(me.name))
+            # Beat sends no shifts on account of a worker that takes none.
+            queues = () if intake.drained else me.queues
+            await fleet.heartbeat(
+                replace(
+                    me, queues=queues, drained=intake.drained, memory_mb=heartbeats.memory_mb(),
+                    activities=heartbeats.activities(),
+                )
+            )  # fmt: skip
         except FrontierUnavailable as error:
             log("heartbeat_failed", level="warning", error=str(error))
         exit_with_parent()

@@ -43,6 +43,15 @@ _AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """A task that a worker runs."""
+
+    #: `shift batch`, `stage extract 12`
+    task: str
+    since_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
     """A worker as its last heartbeat described it."""
 
@@ -54,6 +63,13 @@ class Worker:
     #: `0-7` if it is bound to shards
     shards: str | None = None
     until_ms: int = 0
+    #: by the worker's clock; None: an older version of the program
+    started_ms: int | None = None
+    #: resident memory of all its processes
+    memory_mb: int | None = None
+    activities: tuple[Activity, ...] = ()
+    #: it finishes what runs and takes nothing new
+    drained: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +139,9 @@ class Fleet:
     # Workers
 
     async def heartbeat(self, worker: Worker) -> None:
-        said = json.dumps({"queues": list(worker.queues), "processes": worker.processes, "shards": worker.shards or ""})
+        facts = {"queues": list(worker.queues), "processes": worker.processes, "shards": worker.shards or ""}
+        facts |= {"started_ms": worker.started_ms, "memory_mb": worker.memory_mb, "drained": worker.drained}
+        said = json.dumps(facts | {"activities": [[one.task, one.since_ms or 0] for one in worker.activities]})
         await self._plain.script(
             "fleet_heartbeat", ["{fleet}:workers"], worker.name, said, int(HEARTBEAT_LIFE_S * 1000)
         )
@@ -138,6 +156,13 @@ class Fleet:
         raw = _pairs(await self._plain.command("HGETALL", "{fleet}:workers"))
         found = [_worker(name, json.loads(said)) for name, said in raw.items()]
         return sorted((w for w in found if w.until_ms > now_ms), key=lambda w: w.name)
+
+    async def drain(self, name: str, drained: bool) -> None:
+        """Tell a worker to take no more tasks, or to take them again; it reads this with its next heartbeat."""
+        await self._plain.command("SADD" if drained else "SREM", _DRAINED, name)
+
+    async def is_drained(self, name: str) -> bool:
+        return bool(await self._plain.command("SISMEMBER", _DRAINED, name))
 
     # Beat
 
@@ -184,6 +209,7 @@ def beat_problem(age_s: float | None) -> str | None:
 
 
 _BEAT = "{fleet}:beat"
+_DRAINED = "{fleet}:drained"
 
 
 def _tickets(queue: str) -> str:
@@ -209,7 +235,20 @@ def _worker(name: str, said: dict[str, Any]) -> Worker:
         processes=said["processes"],
         shards=said["shards"] or None,
         until_ms=int(said["until_ms"]),
+        started_ms=_number(said.get("started_ms")),
+        memory_mb=_number(said.get("memory_mb")),
+        activities=tuple(Activity(task=str(task), since_ms=int(since) or None) for task, since in _listed(said)),
+        drained=bool(said.get("drained")),
     )
+
+
+def _number(value: Any) -> int | None:
+    """None comes back from Lua as it was; a number as a float."""
+    return None if value is None else int(value)
+
+
+def _listed(said: dict[str, Any]) -> list[list[Any]]:
+    return list(said.get("activities") or ())
 
 
 # Queues and shards

@@ -15,4 +15,5 @@ from curtsy.web.api import (  # noqa: F401
     schedules,
     selectors,
     urls,
+    workers,
 )  # fmt: skip

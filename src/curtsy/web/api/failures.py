@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from curtsy.control import replay
 from curtsy.core import clock
-from curtsy.store import crawls, listing
+from curtsy.store import crawls, dashboard_queries, listing, pages
 from curtsy.store.listing import Letter, LettersWanted
 from curtsy.web.models.failures import (
     AllFailuresQuery,
     DeadLetter,
+    DeadLetterDetails,
     FailureFilter,
     FailuresQuery,
     GroupsQuery,
@@ -16,11 +17,16 @@ from curtsy.web.models.failures import (
     LetterGroups,
     Replayed,
     ReplayRequest,
+    attempt_of,
     letter_of,
 )  # fmt: skip
 from curtsy.web.models.fields import fill, since_to_ms
 from curtsy.web.paging import Page, decode, encode, invalid_cursor
+from curtsy.web.problems import Problem
 from curtsy.web.routing import Call, endpoint
+
+#: requests that are shown of a dead letter
+_MOST_ATTEMPTS = 50
 
 
 @endpoint("GET", "/v1/crawls/{id}/failures", scope="read")
@@ -83,6 +89,21 @@ def failure_groups(call: Call, query: GroupsQuery) -> LetterGroups:
     with call.store.read() as tx:
         found = listing.groups(tx, set(query.by.split(",")), wanted)
     return LetterGroups(groups=[fill(LetterGroup, group, dead_letters=group.letters) for group in found])
+
+
+@endpoint("GET", "/v1/failures/{id}", scope="read")
+def failure(call: Call, id: str) -> DeadLetterDetails:
+    """A dead letter with all attempts that the request log still has, and its stored response if there is one."""
+    with call.store.read() as tx:
+        found = dashboard_queries.letter(tx, id) if id.isascii() and id.isprintable() and len(id) <= 100 else None
+        crawl = None if found is None else crawls.ids(tx, [found.crawl]).get(found.crawl)
+        if found is None or crawl is None:
+            raise Problem(404, "no-such-failure", "There is no dead letter with this id. It may have been deleted.")
+        sent = dashboard_queries.requests_of_url(tx, found.host, found.url, found.fp, _MOST_ATTEMPTS)
+        page = pages.get(tx, found.crawl, found.fp)
+    attempts = [attempt_of(one) for one in reversed(sent) if one.crawl == found.crawl]
+    stored = None if page is None or page.body is None else page.id
+    return DeadLetterDetails(**letter_of(found, crawl).model_dump(), requests=attempts, page=stored)
 
 
 @endpoint("POST", "/v1/failures/replay", scope="write", problems=(404,))

@@ -8,12 +8,10 @@ from urllib.parse import urlencode
 from flask import Response, request
 
 from curtsy.core.errors import UsageError
-from curtsy.store import crawls, dashboard_queries
 from curtsy.web.api import failures as api
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.site import ROWS, PageRequest, filled, valid, view
-from curtsy.web.models.failures import AllFailuresQuery, GroupsQuery, Replayed, ReplayRequest, letter_of
-from curtsy.web.problems import Problem
+from curtsy.web.models.failures import AllFailuresQuery, GroupsQuery, Replayed, ReplayRequest
 
 _FIELDS = ("crawl", "host", "stage", "cause", "since")
 _GROUPS = ("cause", "host", "stage")
@@ -50,13 +48,8 @@ def _by(by: str, given: dict[str, str]) -> str:
 
 @view("GET", "/failures/<id>")
 def failure(req: PageRequest, id: str) -> Response:
-    with req.store.read() as tx:
-        found = dashboard_queries.letter(tx, id) if id.isascii() and len(id) <= 100 else None
-        crawl = crawls.ids(tx, [found.crawl]).get(found.crawl) if found is not None else None
-        sent = dashboard_queries.requests_under(tx, found.fence) if found is not None and found.fence else []
-    if found is None or crawl is None:
-        raise Problem(404, "no-such-failure", "There is no dead letter with this id. It may have been deleted.")
-    return req.render("failure.html", letter=letter_of(found, crawl), sent=sent, agent=req.settings.full_user_agent)
+    found = api.failure(req.call(), id)
+    return req.render("failure.html", letter=found, agent=req.settings.full_user_agent)
 
 
 @view("POST", "/failures/replay", scope="write")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from curtsy.core.model import Failure
+from curtsy.core.model import Failure, Kind, Request
 from curtsy.web.models.fields import CrawlId, Name, Since, Time, Word, fill
 from curtsy.web.paging import Paged
 
@@ -26,6 +26,26 @@ class DeadLetter(BaseModel):
     at: Time | None
     replayed: Time | None
     request_id: str
+
+
+class Attempt(BaseModel):
+    """A request for the URL of a dead letter."""
+
+    started: Time
+    duration_s: float
+    kind: str = Field(description="`page`, `browser`, `sitemap` or `robots`.")
+    status: int = Field(description="HTTP status; 0: there was no response.")
+    fault: str | None = Field(description="Why there was no response, such as `timeout`.")
+    presumed: bool = Field(description="The process died: it is unknown whether the request was sent.")
+
+
+class DeadLetterDetails(DeadLetter):
+    """A dead letter with the requests that were sent for it."""
+
+    requests: list[Attempt] = Field(
+        description="Requests of this crawl for the URL that the log still has, oldest first, at most 50."
+    )
+    page: str | None = Field(description="Id of the page with the stored response, if there is one.")
 
 
 class FailureFilter(BaseModel):
@@ -97,6 +117,14 @@ class Replayed(BaseModel):
     crawls: list[str] = Field(description="Crawls that continue because of it.")
     of_cancelled_crawls: int = Field(description="Not replayed because their crawl was cancelled or is being deleted.")
     dry_run: bool
+
+
+def attempt_of(sent: Request) -> Attempt:
+    kind = next((one.name.lower() for one in Kind if one.value == sent.kind), sent.kind)
+    return Attempt.model_validate({
+        "started": sent.start_ms, "duration_s": max(0, sent.end_ms - sent.start_ms) / 1000, "kind": kind,
+        "status": sent.status, "fault": sent.fault, "presumed": sent.nature == "presumed",
+    })  # fmt: skip
 
 
 def letter_of(failure: Failure, crawl: str) -> DeadLetter:

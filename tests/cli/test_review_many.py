@@ -72,6 +72,14 @@ def test_many_are_decided_after_a_preview(run: Run, monkeypatch: pytest.MonkeyPa
     done = json.loads(run("many", "reject", "--reason", "thin", "--yes", "--note", "too little", "--json")[1])
     assert (done["records"], done["matching"]) == ([1, 3], 2)
     assert [int(one["id"]) for one in json.loads(run("list", "--json")[1])["records"]] == [2]
+    undone = json.loads(run("undo", "--batch", done["batch"], "--json")[1])
+    assert undone["records"] == [1, 3]
+    assert len(json.loads(run("list", "--json")[1])["records"]) == 3
+    assert run("undo", "--batch", "x")[0] == run("undo")[0] == run("undo", "1", "--batch", "x")[0] == 2
+    assert run("reject", "2")[0] == 0
+    assert "Record 2 is held" in run("undo", "2")[1]
+    assert run("undo", "2")[0] == 2, "nothing is left to undo"
+    assert "curtsy review undo --batch" in run("many", "reject", "--reason", "thin", "--yes")[2]
     assert run("many", "approve", "--yes")[0] == 0
     assert json.loads(run("list", "--json")[1])["records"] == []
     assert run("many", "correct")[0] == 2

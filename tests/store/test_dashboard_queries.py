@@ -218,9 +218,6 @@ def test_the_review_queue_knows_what_waits(store: Store, limited: bool) -> None:
     limit = one.n if limited else None
     with store.read() as tx:
         assert dashboard_queries.review_queue(tx, limit) == ((3, 0) if limited else (4, 1))
-        assert dashboard_queries.beside(tx, 1, limit) == (None, 3 if limited else 2)
-        assert dashboard_queries.beside(tx, 3, limit) == (1 if limited else 2, 4)
-        assert dashboard_queries.beside(tx, 4, limit) == (3, None)
 
 
 def test_the_requests_of_a_url_are_found_by_the_fences_it_bears(store: Store) -> None:

@@ -240,7 +240,7 @@ def test_a_decision_from_the_dashboard_is_kept_only_if_its_crawl_is_there(
 ) -> None:
     page = client.get(f"/review/{held.n}", headers=HERE)
     (token,) = set(re.findall(r'name="csrf" value="([0-9a-f]{64})"', page.text))
-    given = {"csrf": token, "decision": "approve", "crawl": "zzz"}
+    given = {"csrf": token, "decision": "approve", "crawl": "ffff"}
     assert client.post(f"/review/{held.n}", data=given, headers=HERE).status_code == 404
     assert review.review_case(store, held.n).history == ()
     assert client.post(f"/review/{held.n}", data=given | {"crawl": ""}, headers=HERE).status_code == 303
@@ -259,3 +259,39 @@ def test_dead_letters_of_stages_are_counted_over_http_and_on_the_crawls_page(
     store.run(failures.insert, [letter])
     assert client.get(f"/v1/crawls/{crawl.id}", headers=HERE).get_json()["counts"]["failed_stages"] == {"extract": 1}
     assert "1 more in extract" in client.get(f"/crawls/{crawl.id}", headers=HERE).text
+
+
+def test_a_correction_is_undone_with_all_its_effects(client: FlaskClient, store: Store, held: Record) -> None:
+    before = client.get(f"/v1/records/{held.n}/review").get_json()
+    body = {"decision": "correct", "correction": {"/mission": None}}
+    assert client.post(f"/v1/records/{held.n}/review", json=body).get_json()["status"] == "published"
+    after = client.post(f"/v1/records/{held.n}/review/undo", json={"by": "Bob"}).get_json()
+    assert [one["decision"] for one in after["reviews"]] == ["correct", "undo"]
+    assert after["reviews"][1]["who"] == "Bob (this machine)"
+    assert {**after, "reviews": []} == before
+    assert client.post(f"/v1/records/{held.n}/review/undo", json={}).status_code == 409
+
+
+def test_many_are_decided_in_the_dashboard_after_a_preview_and_undone(
+    client: FlaskClient, store: Store, held: Record
+) -> None:
+    page = client.get("/review?reason=thin", headers=HERE).text
+    csrf = re.search(r'name="csrf" value="([0-9a-f]{64})"', page)
+    assert csrf
+    form = {"csrf": csrf[1], "decision": "reject", "ids": str(held.n)}
+    preview = client.post("/review/many", data=form, headers=HERE)
+    assert (preview.status_code, "Reject 1 record?" in preview.text) == (200, True)
+    assert client.get(f"/v1/records/{held.n}/review").get_json()["status"] == "held"
+    assert client.post("/review/many", data={**form, "ids": "999"}, headers=HERE).status_code == 422
+    done = client.post("/review/many", data={**form, "really": "yes"}, headers=HERE)
+    assert client.get(f"/v1/records/{held.n}/review").get_json()["status"] == "rejected"
+    after = client.get(done.headers["Location"], headers=HERE).text
+    batch = re.search(r'name="batch" value="([0-9a-f-]{36})"', after)
+    assert batch
+    assert "Rejected: 1 record." in after
+    client.post("/review/undo", data={"csrf": csrf[1], "batch": batch[1]}, headers=HERE)
+    assert client.get(f"/v1/records/{held.n}/review").get_json()["status"] == "held"
+    hostile = client.get("/review?host=%22%3E%3Cscript%3Ex&batch=%22%3E%3Cscript%3Ex", headers=HERE)
+    assert "<script>x" not in hostile.text
+    paths = [one["path"] for one in client.get("/v1/audit").get_json()["items"]]
+    assert paths[:1] == ["/review/undo"]

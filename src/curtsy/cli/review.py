@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import next_commands
 from curtsy.cli import show as shown
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
@@ -38,6 +38,10 @@ Confident = Annotated[
     float | None,
     typer.Option("--min-confidence", min=0, max=1, metavar="SHARE", help="Only if this share of values has evidence."),
 ]
+Doubtful = Annotated[
+    float | None,
+    typer.Option("--max-confidence", min=0, max=1, metavar="SHARE", help="Only if no larger share has evidence."),
+]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", help="At most N.")]
 
 
@@ -48,6 +52,7 @@ def list_(
     host: OfHost = None,
     field: WithField = None,
     min_confidence: Confident = None,
+    max_confidence: Doubtful = None,
     limit: Limit = 100,
     wide: Wide = False,
     api: Api = None,
@@ -56,7 +61,11 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List the records that need a decision, oldest first."""
-    found = _held(backend(api, config, data_dir), crawl, _Filter(reason, host, field, min_confidence), limit)
+    filters = {
+        "reason": reason, "host": host, "field": field, "min_confidence": min_confidence,
+        "max_confidence": max_confidence,
+    }  # fmt: skip
+    found = backend(api, config, data_dir).reviews(crawl, limit, **filters)
     if as_json:
         shown.document({"records": found})
         return
@@ -71,6 +80,7 @@ def many(
     host: OfHost = None,
     field: WithField = None,
     min_confidence: Confident = None,
+    max_confidence: Doubtful = None,
     limit: Limit = 100,
     by: By = None,
     note: Note = "",
@@ -85,49 +95,81 @@ def many(
     if decision not in ("approve", "reject"):
         raise UsageError(f"Invalid decision {decision!r}. Use approve or reject.")
     used = backend(api, config, data_dir)
-    found = _held(used, crawl, _Filter(reason, host, field, min_confidence), limit)
+    filters = {
+        "reason": reason, "host": host, "field": field, "min_confidence": min_confidence,
+        "max_confidence": max_confidence,
+    }  # fmt: skip
+    found = used.reviews(crawl, limit, **filters)
     if not as_json:
         _table(found, wide=False)
+    done: dict[str, Any] = {"batch": None, "records": [], "refused": []}
     if not found or dry_run:
-        decided: list[int] = []
+        pass
     elif not yes and not typer.confirm(f"{decision.capitalize()} {shown.number(len(found), 'record')}?"):
         raise UsageError("Nothing was decided.")
     else:
-        decided = [int(one["id"]) for one in found]
-        for record in decided:
-            used.decide(record, {"decision": decision, "by": by, "note": note})
+        done = _decide_many(used, [int(one["id"]) for one in found], {"decision": decision, "by": by, "note": note})
     if as_json:
-        shown.document({"decision": decision, "records": decided, "matching": len(found), "dry_run": dry_run})
+        facts = {"decision": decision, "matching": len(found), "dry_run": dry_run}
+        shown.document(facts | done | {"records": [int(id) for id in done["records"]]})
+        return
+    decided = shown.number(len(done["records"]), "record")
+    shown.note(f"{decided} decided; {shown.number(len(found), 'record')} matched.")
+    _say_refused(done)
+    if done["records"]:
+        undo = next_commands.command("review", "undo", "--batch", done["batch"])
+        shown.note(f"Undo with: {undo}")
+
+
+def _decide_many(used: Backend, ids: list[int], decision: dict[str, Any]) -> dict[str, Any]:
+    """In parts that one request may have; their decisions are undone one by one."""
+    done: dict[str, Any] = {"batch": None, "records": [], "refused": []}
+    for start in range(0, len(ids), MOST_AT_ONCE):
+        some = used.decide_many(ids[start : start + MOST_AT_ONCE], decision)
+        batches = [one for one in (done["batch"], some["batch"]) if one]
+        done = {name: done[name] + some[name] for name in ("records", "refused")} | {"batch": ",".join(batches)}
+    return done
+
+
+def _say_refused(done: dict[str, Any]) -> None:
+    for one in done["refused"]:
+        shown.note(f"Record {one['id']} stays as it is: {one['detail']}")
+
+
+@app.command("undo")
+def undo_(
+    record: Annotated[
+        int | None, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")
+    ] = None,
+    batch: Annotated[
+        str | None, typer.Option("--batch", metavar="ID", help="Undo a whole decision of `review many`.")
+    ] = None,
+    by: By = None,
+    note: Note = "",
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Undo a decision about a record or about many."""
+    if (record is None) == (batch is None):
+        raise UsageError("Give the number of a record, or --batch ID.")
+    used = backend(api, config, data_dir)
+    if record is not None:
+        found = used.undo_review(record, by, note)
+        shown.document(found) if as_json else shown.say(f"Record {record} is {found['status']}.")
+        return
+    done: dict[str, Any] = {"batch": batch, "records": [], "refused": []}
+    for one in (batch or "").split(","):
+        some = used.undo_batch(one, by, note)
+        done |= {name: done[name] + some[name] for name in ("records", "refused")}
+    if not done["records"] and not done["refused"]:
+        raise UsageError(f"There is no decision {batch!r} to undo.")
+    if as_json:
+        shown.document(done | {"records": [int(id) for id in done["records"]]})
     else:
-        shown.note(f"{shown.number(len(decided), 'record')} decided; {shown.number(len(found), 'record')} matched.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Filter:
-    """Which held records are meant; None: any."""
-
-    reason: str | None
-    host: str | None
-    field: str | None
-    min_confidence: float | None
-
-    def matches(self, one: dict[str, Any]) -> bool:
-        confidence = one["confidence"]
-        paths = [value["path"] for value in (*one["fields"], *one["withheld"])]
-        return (
-            (self.reason is None or self.reason in confidence.get("reasons", ()))
-            and (self.host is None or host_key(one["url"]) == self.host.lower())
-            and (self.field is None or any(f"{path}/".startswith(f"{self.field}/") for path in paths))
-            and (self.min_confidence is None or (confidence.get("share") or 0) >= self.min_confidence)
-        )
-
-
-def _held(used: Backend, crawl: str | None, wanted: _Filter, limit: int) -> list[dict[str, Any]]:
-    """Records that need a decision and match. All of them are examined: few crawls hold many."""
-    every = used.reviews(
-        crawl, 10**6 if any((wanted.reason, wanted.host, wanted.field, wanted.min_confidence)) else limit
-    )
-    return [one for one in every if wanted.matches(one)][:limit]
+        shown.say(f"{shown.number(len(done['records']), 'record')} as before the decision.")
+        _say_refused(done)
 
 
 def _table(found: list[dict[str, Any]], wide: bool) -> None:

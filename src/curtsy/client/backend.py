@@ -52,14 +52,23 @@ class Backend(Protocol):
         self, crawl: str, status: str = "published", low_confidence: bool | None = None, every_schema: bool = False
     ) -> Iterator[Document]: ...
 
-    def reviews(self, crawl: str | None, limit: int) -> list[Document]:
-        """Records that need a decision, oldest first."""
+    def reviews(self, crawl: str | None, limit: int, **filters: Any) -> list[Document]:
+        """Records that need a decision, oldest first; `filters` are the fields of a ReviewFilter."""
 
     def review(self, record: int) -> Document:
         """A record with its sources and decisions."""
 
     def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
         """Approves, rejects or corrects a record; the record afterwards."""
+
+    def decide_many(self, ids: list[int], decision: Mapping[str, Any]) -> Document:
+        """Approves or rejects many records: `batch`, `records` that changed, `refused` with reasons."""
+
+    def undo_review(self, record: int, by: str | None, note: str) -> Document:
+        """Undoes the last decision about a record; the record afterwards."""
+
+    def undo_batch(self, batch: str, by: str | None, note: str) -> Document:
+        """Undoes a decision about many records; as `decide_many`."""
 
     # Learned selectors
 

@@ -222,18 +222,11 @@ class LocalBackend:
             )
             yield from map(documents.of_record, found)
 
-    def reviews(self, crawl: str | None, limit: int) -> list[Document]:
-        found: list[Document] = []
-        after = 0
+    def reviews(self, crawl: str | None, limit: int, **filters: Any) -> list[Document]:
         with self._store() as store:
             n = None if crawl is None else self._crawl(store, crawl).n
-            while len(found) < limit:
-                with store.read() as tx:
-                    some, after = records.chunk(tx, n, after, min(500, limit - len(found)), statuses=("held",))
-                if not some:
-                    break
-                found += [_review(store, review.ReviewCase(record=one, sources=(), history=())) for one in some]
-        return found
+            found, _ = review_queue.held(store, n, ReviewFilter(**filters), limit=limit, window=10**9)
+            return [documents.of_review(store, review.ReviewCase(record=one, sources=(), history=())) for one in found]
 
     def review(self, record: int) -> Document:
         with self._store() as store:
@@ -245,7 +238,25 @@ class LocalBackend:
         with self._store(looks=False) as store, closing(segments_of(self.settings)) as segments:
             parts = extraction.Parts(self.settings, store, segments)
             review.decide(store, record, review.Decision(who=who, **fields), clock.now_ms(), parts)
-            return _review(store, review.review_case(store, record))
+            return documents.of_review(store, review.review_case(store, record))
+
+    def decide_many(self, ids: list[int], decision: Mapping[str, Any]) -> Document:
+        fields = dict(decision)
+        who = fields.pop("by", None) or getpass.getuser()
+        with self._store(looks=False) as store:
+            made = review.Decision(who=who, **fields)
+            return documents.of_many(review_queue.decide_many(store, ids, made, clock.now_ms()))
+
+    def undo_review(self, record: int, by: str | None, note: str) -> Document:
+        with self._store(looks=False) as store:
+            undo(store, record, by or getpass.getuser(), clock.now_ms(), note=note)
+            return documents.of_review(store, review.review_case(store, record))
+
+    def undo_batch(self, batch: str, by: str | None, note: str) -> Document:
+        with self._store(looks=False) as store:
+            return documents.of_many(
+                review_queue.undo_many(store, batch, by or getpass.getuser(), clock.now_ms(), note)
+            )
 
     # Learned selectors
 

@@ -92,14 +92,24 @@ class RemoteBackend:
         }
         return self._client.items(f"/v1/crawls/{word(crawl)}/records", **query)
 
-    def reviews(self, crawl: str | None, limit: int) -> list[Document]:
-        return list(islice(self._client.items("/v1/reviews", crawl=crawl, limit=min(limit, 1000)), limit))
+    def reviews(self, crawl: str | None, limit: int, **filters: Any) -> list[Document]:
+        query = {"crawl": crawl, "limit": min(limit, 1000), **filters}
+        return list(islice(self._client.items("/v1/reviews", **query), limit))
 
     def review(self, record: int) -> Document:
         return self._get(f"/v1/records/{record}/review")
 
     def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
         return self._post(f"/v1/records/{record}/review", dict(decision))
+
+    def decide_many(self, ids: list[int], decision: Mapping[str, Any]) -> Document:
+        return self._post("/v1/reviews/decide", {**decision, "ids": ids})
+
+    def undo_review(self, record: int, by: str | None, note: str) -> Document:
+        return self._post(f"/v1/records/{record}/review/undo", {"by": by, "note": note})
+
+    def undo_batch(self, batch: str, by: str | None, note: str) -> Document:
+        return self._post("/v1/reviews/undo", {"batch": batch, "by": by, "note": note})
 
     # Learned selectors
 

@@ -72,3 +72,7 @@ class Review:
     #: whether it becomes a golden case
     golden: bool = False
     request_id: str = ""
+    #: what it replaced; None: an entry `undo`, or a decision that cannot be undone
+    undo: dict[str, Any] | None = None
+    #: id of the decision about many records that it belongs to
+    batch: str = ""

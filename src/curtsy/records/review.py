@@ -25,6 +25,7 @@ from curtsy.records import extraction, locate_value, selector_learning
 from curtsy.records import plan as plans
 from curtsy.records.extraction import Parts
 from curtsy.records.plan import Plan
+from curtsy.records.review_undo import last_decision, snapshot
 from curtsy.store import pages, records, reviews, sources
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
@@ -50,6 +51,8 @@ class Decision:
     #: make it a golden case
     golden: bool = False
     request_id: str = ""
+    #: id of the decision about many records that it belongs to
+    batch: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +125,8 @@ def _decide(tx: Any, known: ReviewCase, plan: Plan | None, decision: Decision, n
     if record.status == "superseded":
         raise WrongState(f"Record {record.n} was superseded by a later version. Review that version.")
     before = record.data
+    replaced = records.replaced_by(tx, record) if decision.decision != "reject" else []
+    undo = snapshot(record, replaced)
     if decision.correction is not None:
         if record.data != known.record.data:
             raise WrongState(f"Record {record.n} has changed since you opened it. Open it again.")
@@ -135,7 +140,7 @@ def _decide(tx: Any, known: ReviewCase, plan: Plan | None, decision: Decision, n
         Review(
             record=record.n, crawl=record.crawl, decision=decision.decision, who=decision.who.strip(), at_ms=now_ms,
             note=decision.note, correction=decision.correction, before=before, golden=decision.golden,
-            request_id=decision.request_id,
+            request_id=decision.request_id, undo=undo, batch=decision.batch,
         ),
     )  # fmt: skip
     return record
@@ -378,7 +383,7 @@ def _case(store: Store, segments: SegmentStore, n: int, out: Path) -> Path | Non
         name = f"page-{place}.{'html' if page.document is None else page.document.kind}"
         (folder / name).write_bytes(body.body)
         listed.append({"url": url, "content_type": page.content_type, "body": name})
-    last = known.history[-1]
+    last = last_decision(known.history) or known.history[-1]
     case = {
         "schema": plan.schema.dump(),
         "pages": listed,

@@ -322,14 +322,3 @@ def review_queue(tx: Connection, crawl: int | None, most: int = 100_000) -> tupl
     )
     decided = text(f"SELECT count(*) FROM (SELECT 1 AS one FROM reviews WHERE 1 = 1 {which} LIMIT :most) AS d")
     return int(tx.execute(waiting, given).scalar_one()), int(tx.execute(decided, given).scalar_one())
-
-
-def beside(tx: Connection, record: int, crawl: int | None) -> tuple[int | None, int | None]:
-    """The records that wait for review before and after this one."""
-    which = "" if crawl is None else "AND crawl = :crawl"
-    given = {"n": record} | ({} if crawl is None else {"crawl": crawl})
-    found = [
-        tx.execute(text(f"SELECT {end}(n) FROM records WHERE status = 'held' AND n {side} :n {which}"), given).scalar()
-        for end, side in (("max", "<"), ("min", ">"))
-    ]
-    return found[0], found[1]

@@ -133,8 +133,11 @@ reviews = Table(
     need("before", Text, "'{}'"),  # JSON: the data before the review
     need("golden", Boolean, "false"),
     need("request_id", Text, "''"),
+    may("undo", Text),  # JSON: what it replaced
+    need("batch", Text, "''"),  # id of a decision about many records
     Index("reviews_record", "record", "n"),
     Index("reviews_crawl", "crawl", "n"),
+    partial("reviews_batch", "batch", "n", where="batch <> ''"),
 )
 
 llm_cache = Table(

@@ -185,6 +185,38 @@ def decided(tx: Connection, record: Record) -> None:
         tx.execute(_BESIDE, {name: getattr(record, name) for name in names})
 
 
+_REPLACED = text(
+    "SELECT n, status FROM records WHERE crawl = :crawl AND subject = :subject AND schema_hash = :schema_hash "
+    "AND ordinal = :ordinal AND version < :version AND status <> 'superseded' ORDER BY n"
+)
+_RESTORE = text("UPDATE records SET status = :status WHERE n = :n AND status = 'superseded'")
+
+
+def replaced_by(tx: Connection, record: Record) -> list[tuple[int, str]]:
+    """(number, status) of the older versions that step back if this one is published."""
+    names = ("crawl", "subject", "schema_hash", "ordinal", "version")
+    rows = tx.execute(_REPLACED, {name: getattr(record, name) for name in names})
+    return [(int(n), str(status)) for n, status in rows]
+
+
+def restored(tx: Connection, record: Record, replaced: Iterable[tuple[int, str]]) -> None:
+    """Write a record as it was before a decision, and the older versions that had stepped back."""
+    values = {name: _json(getattr(record, name)) for name in ("data", "fields", "withheld", "scores", "rungs")}
+    names = {"status": record.status, "reviewed_ms": record.reviewed_ms, "low": record.low_confidence, "n": record.n}
+    tx.execute(_DECIDED, values | names)
+    for n, status in replaced:
+        tx.execute(_RESTORE, {"n": n, "status": status})
+
+
+def held_beside(tx: Connection, crawl: int | None, n: int, limit: int, backwards: bool) -> list[Record]:
+    """Held records after this number, or before it, the nearest first."""
+    which = "" if crawl is None else "AND crawl = :crawl "
+    side = "n < :n ORDER BY n DESC" if backwards else "n > :n ORDER BY n"
+    query = text(f"SELECT {_COLUMNS} FROM records WHERE status = 'held' {which}AND {side} LIMIT :limit")
+    given = {"n": n, "limit": limit} | ({} if crawl is None else {"crawl": crawl})
+    return [_record(row) for row in tx.execute(query, given)]
+
+
 def chunk(
     tx: Connection,
     crawl: int | None,

@@ -23,8 +23,10 @@ _GOLDEN = text(
 
 def add(tx: Connection, review: Review) -> Review:
     values: dict[str, Any] = {name: getattr(review, name) for name in _NAMES if name != "n"}
-    correction = None if review.correction is None else _json(review.correction)
-    values |= {"correction": correction, "before": _json(review.before)}
+    values |= {
+        name: None if (value := getattr(review, name)) is None else _json(value) for name in ("correction", "undo")
+    }
+    values["before"] = _json(review.before)
     n = tx.execute(reviews.insert().values(values).returning(reviews.c.n)).scalar_one()
     return Review(**{**{name: getattr(review, name) for name in _NAMES}, "n": int(n)})
 
@@ -44,9 +46,17 @@ def golden(tx: Connection, crawl: int | None, every: bool, after: int = 0, limit
     return [_review(row) for row in tx.execute(_GOLDEN, given)]
 
 
+_OF_BATCH = text("SELECT record FROM reviews WHERE batch = :batch AND batch <> '' AND decision <> 'undo' ORDER BY n")
+
+
+def of_batch(tx: Connection, batch: str) -> list[int]:
+    """The records that a decision about many records decided."""
+    return [int(n) for n in tx.execute(_OF_BATCH, {"batch": batch}).scalars()]
+
+
 def _review(row: Any) -> Review:
     values = dict(row._mapping)
-    values["correction"] = None if row.correction is None else json.loads(row.correction)
+    values |= {name: None if values[name] is None else json.loads(values[name]) for name in ("correction", "undo")}
     return Review(**{**values, "before": json.loads(row.before), "golden": bool(row.golden)})
 
 

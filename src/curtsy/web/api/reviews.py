@@ -7,11 +7,25 @@ from contextlib import closing
 from curtsy.core import clock
 from curtsy.export.page_rows import segments_of
 from curtsy.records import review as reviewing
+from curtsy.records import review_queue
 from curtsy.records.extraction import Parts
 from curtsy.records.review import Decision, ReviewCase
-from curtsy.store import crawls, records
+from curtsy.records.review_undo import undo
+from curtsy.store import crawls
 from curtsy.web.models.records import RecordInfo, record_of
-from curtsy.web.models.reviews import RecordReview, ReviewItem, ReviewRequest, ReviewsQuery, review_fields, review_of
+from curtsy.web.models.reviews import (
+    DecideManyRequest,
+    ManyReviewed,
+    RecordReview,
+    ReviewItem,
+    ReviewRequest,
+    ReviewsQuery,
+    UndoBatchRequest,
+    UndoRequest,
+    many_of,
+    review_fields,
+    review_of,
+)
 from curtsy.web.paging import Page, decode_one, encode
 from curtsy.web.problems import no_such_record
 from curtsy.web.routing import Call, endpoint
@@ -28,13 +42,47 @@ def list_reviews(call: Call, query: ReviewsQuery) -> Page[ReviewItem]:
     """
     n = call.crawl_n(query.crawl)
     after = decode_one(query.cursor, int, 0)
+    found, following = review_queue.held(call.store, n, query.wanted, after, query.limit)
     with call.store.read() as tx:
-        found, _ = records.chunk(tx, n, after, query.limit + 1, statuses=("held",))
         ids = crawls.ids(tx, {record.crawl for record in found})
-    shown = [one for one in found[: query.limit] if query.schema_name in (None, one.schema) and one.crawl in ids]
-    items = [ReviewItem.model_validate(review_fields(one, ids[one.crawl])) for one in shown]
-    following = (found[query.limit - 1].n,) if len(found) > query.limit else None
-    return Page[ReviewItem](items=items, next=encode(following))
+    items = [ReviewItem.model_validate(review_fields(one, ids[one.crawl])) for one in found if one.crawl in ids]
+    return Page[ReviewItem](items=items, next=encode(None if following is None else (following,)))
+
+
+@endpoint("POST", "/v1/reviews/decide", scope="write")
+def decide_many(call: Call, body: DecideManyRequest) -> ManyReviewed:
+    """Approve or reject many records.
+
+    Records that cannot be decided so stay as they are and are listed in `refused`. `batch` undoes the whole decision.
+    """
+    decision = Decision(
+        decision=body.decision, who=_who(call, body.by), note=body.note, request_id=call.request_id
+    )  # fmt: skip
+    return many_of(review_queue.decide_many(call.store, body.ids, decision, clock.now_ms()))
+
+
+@endpoint("POST", "/v1/reviews/undo", scope="write")
+def undo_many(call: Call, body: UndoBatchRequest) -> ManyReviewed:
+    """Undo a decision about many records. A record that was decided again since stays as it is."""
+    who = _who(call, body.by)
+    done = review_queue.undo_many(call.store, body.batch, who, clock.now_ms(), body.note, call.request_id)
+    return many_of(done)
+
+
+@endpoint("POST", "/v1/records/{id}/review/undo", scope="write", problems=(409,))
+def undo_review(call: Call, id: str, body: UndoRequest) -> RecordReview:
+    """Undo the last decision about a record: it is again as it was before.
+
+    The decision stays in the list of decisions, with an entry `undo`. Selectors that a correction taught stay.
+    """
+    n = _find(call, id).record.n
+    undo(call.store, n, _who(call, body.by), clock.now_ms(), note=body.note, request_id=call.request_id)
+    return _review(call, _find(call, id))
+
+
+def _who(call: Call, by: str | None) -> str:
+    caller = call.caller.key_id or "this machine"
+    return caller if by is None else f"{by} ({caller})"
 
 
 @endpoint("GET", "/v1/records/{id}", scope="read", tag="records")
@@ -59,10 +107,9 @@ def review(call: Call, id: str, body: ReviewRequest) -> RecordReview:
     An approved or corrected record is published and never replaced: a new extraction becomes a separate version.
     """
     n = _find(call, id).record.n
-    caller = call.caller.key_id or "this machine"
     decision = Decision(
         decision=body.decision,
-        who=caller if body.by is None else f"{body.by} ({caller})",
+        who=_who(call, body.by),
         note=body.note,
         correction=body.correction,
         golden=body.golden,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from curtsy.core.record import Record
 from curtsy.records import serialize
 from curtsy.records.review import ReviewCase
-from curtsy.web.models.fields import CrawlId, Time, Word, fill
+from curtsy.records.review_queue import MOST_AT_ONCE, ManyDecided, ReviewFilter
+from curtsy.web.models.fields import CrawlId, Name, Time, Word, fill
 from curtsy.web.models.records import FieldInfo, RecordInfo, record_fields
 from curtsy.web.paging import Paged
 
@@ -41,13 +42,14 @@ class SourceInfo(BaseModel):
 class ReviewInfo(BaseModel):
     """One decision."""
 
-    decision: Literal["approve", "reject", "correct"]
+    decision: Literal["approve", "reject", "correct", "undo"]
     who: str
     at: Time
     note: str
     correction: dict[str, Any] | None
     before: dict[str, Any] = Field(description="The data of the record before the decision.")
     golden: bool
+    batch: str = Field(description="Id of the decision about many records that it belongs to, or empty.")
 
 
 class RecordReview(ReviewItem):
@@ -60,19 +62,66 @@ class RecordReview(ReviewItem):
 class ReviewsQuery(Paged):
     crawl: CrawlId | None = None
     schema_name: Word | None = Field(None, alias="schema", description="Only records of this schema.")
+    reason: Word | None = Field(None, description="Only records held for this reason, such as `thin`.")
+    host: Name | None = Field(None, description="Only records of this host.")
+    field: Name | None = Field(None, description="Only records with a value of this field: `/contact/email`.")
+    min_confidence: float | None = Field(None, ge=0, le=1, description="Only if this share of values has evidence.")
+    max_confidence: float | None = Field(None, ge=0, le=1, description="Only if no larger share has evidence.")
+
+    @property
+    def wanted(self) -> ReviewFilter:
+        return ReviewFilter(
+            schema=self.schema_name, reason=self.reason, host=self.host, field=self.field,
+            min_confidence=self.min_confidence, max_confidence=self.max_confidence,
+        )  # fmt: skip
 
 
-class ReviewRequest(BaseModel):
-    """A decision."""
+class UndoRequest(BaseModel):
+    """Who undoes a decision, and why."""
 
     model_config = ConfigDict(extra="forbid")
 
-    decision: Literal["approve", "reject", "correct"]
     by: str | None = Field(
         None, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*[^\x00-\x20\x7f][^\x00-\x1f\x7f]*$",
         description="Who decides; default: the API key.",
     )  # fmt: skip
     note: str = Field("", max_length=4000, pattern=r"^[^\x00]*$")
+
+
+class UndoBatchRequest(UndoRequest):
+    """A decision about many records to undo."""
+
+    batch: Word = Field(description="`batch` of the answer to the decision.")
+
+
+class DecideManyRequest(UndoRequest):
+    """One decision about many records."""
+
+    decision: Literal["approve", "reject"]
+    ids: list[Annotated[int, Field(ge=1, le=2**63 - 1)]] = Field(
+        min_length=1, max_length=MOST_AT_ONCE, description="Ids of records. `GET /v1/reviews` is the preview."
+    )
+
+
+class RefusedRecord(BaseModel):
+    """A record that was left as it is."""
+
+    id: str
+    detail: str
+
+
+class ManyReviewed(BaseModel):
+    """The result of a decision about many records, or of undoing it."""
+
+    batch: str = Field(description="Send it to `POST /v1/reviews/undo`.")
+    records: list[str] = Field(description="Ids of the records that changed.")
+    refused: list[RefusedRecord]
+
+
+class ReviewRequest(UndoRequest):
+    """A decision."""
+
+    decision: Literal["approve", "reject", "correct"]
     correction: dict[str, Any] | None = Field(
         None, description="JSON pointer -> the right value, null to remove it; only with `correct`."
     )
@@ -99,3 +148,8 @@ def review_of(known: ReviewCase, crawl: str) -> RecordReview:
             "reviews": [fill(ReviewInfo, one) for one in known.history],
         }
     )
+
+
+def many_of(done: ManyDecided) -> ManyReviewed:
+    refused = [RefusedRecord(id=str(n), detail=detail) for n, detail in done.refused]
+    return ManyReviewed(batch=done.batch, records=[str(n) for n in done.records], refused=refused)

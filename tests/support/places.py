@@ -127,6 +127,7 @@ def places(found: Furnished) -> dict[str, str]:
         "failures-by-host": "/failures?by=host",
         "failure": f"/failures/{found.letter}",
         "review": "/review",
+        "review-filtered": "/review?reason=unsupported&min_confidence=0.1",
         "review-record": f"/review/{found.doubtful}",
         "review-evil": f"/review/{found.evil}",
         "selectors": "/selectors",

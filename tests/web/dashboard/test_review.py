@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from places import put_doubtful
 from playwright.sync_api import Page, expect
@@ -42,6 +44,12 @@ def test_records_are_approved_corrected_and_rejected_by_key(page: Page, stack: S
     page.keyboard.press("a")
     expect(page.get_by_text(f"Approved: record {first}.")).to_be_visible()
     assert stack.client.get(f"/v1/records/{first}/review")["status"] == "published"
+    page.keyboard.press("u")
+    expect(page.get_by_text(f"Undone: record {first} is held again.")).to_be_visible()
+    expect(page).to_have_url(re.compile(rf"/review/{first}\?crawl={crawl}&note="))
+    assert stack.client.get(f"/v1/records/{first}/review")["status"] == "held"
+    page.keyboard.press("a")
+    expect(page.get_by_text(f"Approved: record {first}.")).to_be_visible()
     expect(page.get_by_role("heading", name="2 records to review")).to_be_visible()
 
     page.keyboard.press("e")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,13 +14,31 @@ from flask import Response, request
 
 from curtsy.core.errors import UsageError
 from curtsy.core.text_layout import Part
+from curtsy.records import review_queue
+from curtsy.records.review_queue import MOST_AT_ONCE
 from curtsy.store import dashboard_queries
 from curtsy.web.api import reviews
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.site import ROWS, PageRequest, filled, valid, view
 from curtsy.web.models.records import BoxInfo, EvidenceInfo, FieldInfo, PartInfo, RecordInfo
-from curtsy.web.models.reviews import RecordReview, ReviewRequest, ReviewsQuery, SourceInfo, WithheldInfo
+from curtsy.web.models.reviews import (
+    DecideManyRequest,
+    ManyReviewed,
+    RecordReview,
+    ReviewItem,
+    ReviewRequest,
+    ReviewsQuery,
+    SourceInfo,
+    UndoBatchRequest,
+    UndoRequest,
+    WithheldInfo,
+)
 
+#: query parameters that select the queue
+FILTERS = ("crawl", "schema", "reason", "host", "field", "min_confidence", "max_confidence")
+#: why records are held, for the list of choices (docs/explanation/records.md)
+REASONS = ("thin", "empty", "unsupported", "contradicted", "disputed", "judged", "invalid", "reviewed_before")
+_BATCH = re.compile(r"[0-9a-f-]{36}")
 #: characters of one source that are shown; later evidence appears only as its quote
 _MOST_TEXT = 200_000
 #: pages of PDF files that are shown as pictures
@@ -88,12 +107,29 @@ class PagePicture:
 
 @view("GET", "/review", scope="write")
 def review(req: PageRequest) -> Response:
-    query = req.query(ReviewsQuery, "crawl", "schema", "cursor", limit=ROWS)
+    query = req.query(ReviewsQuery, *FILTERS, "cursor", limit=ROWS)
     found = reviews.list_reviews(req.call(), query)
     crawl = None if query.crawl is None else req.call().crawl(query.crawl)
     with req.store.read() as tx:
         waiting, decided = dashboard_queries.review_queue(tx, None if crawl is None else crawl.n)
-    return req.render("review_queue.html", found=found, waiting=waiting, decided=decided, asked=query)
+    return req.render(
+        "review_queue.html", found=found, waiting=waiting, decided=decided, asked=query, queue=queue_of(request.args),
+        batch=_batch(), reasons=REASONS,
+    )  # fmt: skip
+
+
+def queue_of(given: Mapping[str, str]) -> dict[str, str]:
+    """The filters of the queue, from a query or a form."""
+    return {name: value for name in FILTERS if (value := given.get(name, "").strip())}
+
+
+def _query(given: Mapping[str, str]) -> ReviewsQuery:
+    return valid(ReviewsQuery, "query", queue_of(given))
+
+
+def _batch() -> str | None:
+    given = request.args.get("batch", "")
+    return given if _BATCH.fullmatch(given) else None
 
 
 @view("GET", "/review/<id>")
@@ -101,17 +137,17 @@ def record(req: PageRequest, id: str) -> Response:
     """Without the scope `write`, only published records are shown."""
     call = req.call()
     found: RecordInfo = reviews.record_review(call, id) if req.may("write") else reviews.record(call, id)
-    crawl = request.args.get("crawl", "").strip() or None
-    limit = None if crawl is None else call.crawl(crawl).n
+    query = _query(request.args)
+    limit = call.crawl_n(query.crawl)
+    before, behind = review_queue.beside(req.store, int(found.id), limit, query.wanted)
     with req.store.read() as tx:
-        before, behind = dashboard_queries.beside(tx, int(found.id), limit)
         waiting, decided = dashboard_queries.review_queue(tx, limit)
     values = values_of(found)
     sources = [marked(one, values) for one in found.sources] if isinstance(found, RecordReview) else []
     sources.sort(key=lambda one: (one.source.kind != "text", -sum(bool(piece.of) for piece in one.pieces)))
     return req.render(
         "review.html", record=found, values=values, sources=sources, pictures=pictures_of(values), before=before,
-        behind=behind, waiting=waiting, decided=decided, crawl=crawl,
+        behind=behind, waiting=waiting, decided=decided, queue=queue_of(request.args),
         history=found.reviews if isinstance(found, RecordReview) else [],
     )  # fmt: skip
 
@@ -120,20 +156,69 @@ def record(req: PageRequest, id: str) -> Response:
 def decide(req: PageRequest, id: str) -> Response:
     found = reviews.record_review(req.call(), id)
     decision = request.form.get("decision", "")
-    crawl = filled("crawl")
-    limit = None if crawl is None else req.call().crawl(crawl).n
+    query = _query(request.form)
+    limit = req.call().crawl_n(query.crawl)
     body: dict[str, Any] = {"decision": decision, "note": filled("note") or "", "golden": "golden" in request.form}
     if decision == "correct":
         body["correction"] = _correction(values_of(found))
         if not body["correction"]:
             raise UsageError("Nothing was changed. Enter the right value in a field, or approve the record.")
     reviews.review(req.call(), id, valid(ReviewRequest, "form", body))
-    with req.store.read() as tx:
-        before, behind = dashboard_queries.beside(tx, int(found.id), limit)
+    before, behind = review_queue.beside(req.store, int(found.id), limit, query.wanted)
     done = {"approve": "Approved", "reject": "Rejected", "correct": "Corrected"}[decision]
     following = behind or before
-    more = urlencode({"decided": found.id} | ({"crawl": crawl} if crawl else {}))
+    more = urlencode({"decided": found.id, **queue_of(request.form)})
     return req.redirect(f"/review{'' if following is None else f'/{following}'}?{more}", f"{done}: record {found.id}.")
+
+
+@view("POST", "/review/<id>/undo", scope="write")
+def undo_decision(req: PageRequest, id: str) -> Response:
+    done = reviews.undo_review(req.call(), id, valid(UndoRequest, "form", {"note": filled("note") or ""}))
+    queue = queue_of(request.form)
+    where = f"/review/{done.id}{'?' + urlencode(queue) if queue else ''}"
+    return req.redirect(where, f"Undone: record {done.id} is {done.status} again.")
+
+
+@view("POST", "/review/many", scope="write")
+def decide_many(req: PageRequest) -> Response:
+    """First a preview; the page with it submits the decision."""
+    queue, decision = queue_of(request.form), request.form.get("decision", "")
+    if decision not in ("approve", "reject"):
+        raise UsageError("Choose approve or reject.")
+    if request.form.get("really") != "yes":
+        found = _selected(req, queue)
+        if not found:
+            raise UsageError("Select the records to decide about.")
+        return req.render("review_many.html", found=found, decision=decision, queue=queue, most=MOST_AT_ONCE)
+    ids = [int(id) for id in request.form.getlist("ids") if id.isdecimal() and len(id) < 19]
+    body = {"decision": decision, "ids": ids, "note": filled("note") or ""}
+    done = reviews.decide_many(req.call(), valid(DecideManyRequest, "form", body))
+    verb = {"approve": "Approved", "reject": "Rejected"}[decision]
+    return _told(req, f"{verb}: {words.count(len(done.records), 'record')}.", done, {**queue, "batch": done.batch})
+
+
+@view("POST", "/review/undo", scope="write")
+def undo_many(req: PageRequest) -> Response:
+    body = valid(UndoBatchRequest, "form", {"batch": filled("batch") or ""})
+    done = reviews.undo_many(req.call(), body)
+    return _told(req, f"Undone: {words.count(len(done.records), 'record')}.", done, queue_of(request.form))
+
+
+def _told(req: PageRequest, text: str, done: ManyReviewed, query: dict[str, str]) -> Response:
+    """The queue with a note, which says why some records stay as they are."""
+    if done.refused:
+        first = done.refused[0]
+        text += f" {words.count(len(done.refused), 'record')} not changed; record {first.id}: {first.detail}"
+    return req.redirect(f"/review{'?' + urlencode(query) if query else ''}", text[:1000])
+
+
+def _selected(req: PageRequest, queue: dict[str, str]) -> list[ReviewItem]:
+    """The held records that were selected; with `which=all`, all that match the filters, up to a limit."""
+    query = valid(ReviewsQuery, "query", {**queue, "limit": MOST_AT_ONCE})
+    if request.form.get("which") == "all":
+        return reviews.list_reviews(req.call(), query).items
+    wanted = set(request.form.getlist("ids"))
+    return [one for one in reviews.list_reviews(req.call(), query).items if one.id in wanted]
 
 
 def _correction(values: Sequence[Value]) -> dict[str, Any]:

@@ -108,6 +108,25 @@ def test_a_second_model_judges_whose_value_it_is(folder: CrawlFolder, server: Mo
     assert "disputed" in record["confidence"]["reasons"]
 
 
+def test_the_second_model_is_an_option_of_the_crawl_and_stays_with_it(folder: CrawlFolder, server: ModelServer) -> None:
+    server.answer = lambda _: {"s1": "yes"}
+    folder.run("extract", "--llm", "endpoint", "--judge-model", "large")
+    assert [one["model"] for one in server.asked] == ["large"]
+    folder.config.write_text(folder.config.read_text() + 'llm_verify = true\nllm_judge_model = "judge"\n')
+    server.answer = lambda _: {"s1": "no"}
+    folder.run("extract", "--no-verify", "--judge-model", "none")
+    assert [one["model"] for one in server.asked] == ["large"]
+    assert len(records(folder)[0]) == 1
+    # The crawl keeps what it was given, whatever the settings of the process say.
+    folder.run("extract")
+    assert [one["model"] for one in server.asked] == ["large"]
+
+
+def test_without_a_model_the_second_one_is_not_asked_either(folder: CrawlFolder, server: ModelServer) -> None:
+    folder.run("extract", "--llm", "none", "--verify", "--judge-model", "large")
+    assert (len(records(folder)[0]), server.asked) == (1, [])
+
+
 def test_a_verification_that_fails_changes_nothing_and_a_repetition_completes_it(
     folder: CrawlFolder, server: ModelServer
 ) -> None:

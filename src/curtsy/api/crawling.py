@@ -59,6 +59,8 @@ def crawl(
     schema: str | dict[str, Any] | None = None,
     rubric: str | None = None,
     llm: str | None = None,
+    verify: bool | None = None,
+    judge_model: str | None = None,
     name: str | None = None,
     tags: Iterable[str] = (),
     extract: Callable[[Page], Any] | None = None,
@@ -81,6 +83,7 @@ def crawl(
         "scope": scope, "include": arguments.texts("include", include), "exclude": arguments.texts("exclude", exclude),
         "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane,
         "sitemaps": sitemaps, "cookies": cookies, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
+        "verify": verify, "judge_model": judge_model,
         "name": name, "tags": arguments.texts("tags", tags, "words"),
     })  # fmt: skip
     made = crawl_of(request, found, new_id())

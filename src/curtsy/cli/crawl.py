@@ -12,7 +12,7 @@ import typer
 from curtsy.cli import next_commands, progress, seeds, show
 from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
 from curtsy.cli.live_output import Follower
-from curtsy.cli.options import AsJson, Config, DataDir, Verify, settings_from
+from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.cli.run_crawl import Ended, drive
 from curtsy.control.crawl_request import CrawlRequest, crawl_of
 from curtsy.control.explain_text import MEANINGS
@@ -73,7 +73,6 @@ def crawl(
         bool,
         typer.Option("--proxy-dns", help="Let the proxies of --proxy resolve names.", rich_help_panel="Network"),
     ] = False,
-    verify: Verify = None,
     config: Config = None,
     data_dir: DataDir = None,
     quiet: Annotated[
@@ -98,7 +97,6 @@ def crawl(
         "proxies": {"default": tuple(proxy)} if proxy else None,
         "proxy_dns": ("default",) if proxy_dns else None,
         "llm": request.llm,
-        "llm_verify": verify,
     }
     settings = settings_from(config, data_dir, **changed)
     _check_seeds(urls, from_, resume)

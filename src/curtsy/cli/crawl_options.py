@@ -41,12 +41,18 @@ _OPTIONS = {
     "schema": _option(_TEXT, "--schema", "Records", "SCHEMA", "Extract records: a name, module:Class or FILE.json."),
     "rubric": _option(_TEXT, "--rubric", "Records", "RUBRIC", "Score records: a name, FILE.toml or module:function."),
     "llm": _option(_TEXT, "--llm", "Records", "MODEL", "Language model: none, local or endpoint."),
+    "verify": _option(
+        _FLAG, "--verify/--no-verify", "Records", None, "Let the model verify values that patterns found."
+    ),
+    "judge_model": _option(
+        _TEXT, "--judge-model", "Records", "NAME", "A second model judges whose values they are; none: no such model."
+    ),
     "name": _option(_TEXT, "--name", "Output", "TEXT", "A name for people."),
     "tags": _option(_TEXTS, "--tag", "Output", "TAG", "A word to find it by; may be repeated."),
     "webhook": _option(_TEXT, "--webhook", "Output", "URL", "Send a signed POST to URL when the crawl ends."),
 }
 _NAMES = {"delay_s": "--delay", "max_pages": "--max-pages", "max_depth": "--max-depth", "per_host": "--per-host",
-          "proxy_pool": "--proxy-pool"}  # fmt: skip
+          "proxy_pool": "--proxy-pool", "judge_model": "--judge-model", "tags": "--tag"}  # fmt: skip
 
 
 def with_crawl_options(command: Callable[..., None]) -> Callable[..., None]:

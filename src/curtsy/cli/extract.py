@@ -6,12 +6,13 @@ import asyncio
 import json
 import signal
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 from curtsy.cli import DEAD_LETTERS, INTERRUPTED, show
-from curtsy.cli.options import AsJson, Config, DataDir, Verify, settings_from
+from curtsy.cli.options import AsJson, Config, DataDir, JudgeModel, Verify, settings_from
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import CrawlState
@@ -28,7 +29,7 @@ from curtsy.store.engine import Store
 #: differences that are printed; --json has all of them
 _SHOWN = 200
 #: fields of a crawl that concern its records
-_PLANNED = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")
+_PLANNED = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm", "verify", "judge_model")
 _NO_RUBRIC: dict[str, Any] = {"rubric": None, "rubric_hash": None}
 
 
@@ -48,6 +49,7 @@ def extract(
         str | None, typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.")
     ] = None,
     verify: Verify = None,
+    judge_model: JudgeModel = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show what changed.")] = False,
     config: Config = None,
     data_dir: DataDir = None,
@@ -57,8 +59,9 @@ def extract(
 
     Nothing is fetched. The crawl must have finished.
     """
-    settings = settings_from(config, data_dir, llm=llm, llm_verify=verify)
-    run, ended = _run(settings, crawl, schema, rubric, llm)
+    settings = settings_from(config, data_dir, llm=llm)
+    models = {"llm": llm, "verify": verify, "judge_model": judge_model}
+    run, ended = _run(settings, crawl, schema, rubric, models)
     report = _report(settings, run, diff)
     if as_json:
         show.document(report)
@@ -71,10 +74,12 @@ def extract(
         raise typer.Exit(DEAD_LETTERS)
 
 
-def _run(settings: Settings, which: str, schema: str | None, rubric: str | None, llm: str | None) -> tuple[Run, bool]:
+def _run(
+    settings: Settings, which: str, schema: str | None, rubric: str | None, models: Mapping[str, Any]
+) -> tuple[Run, bool]:
     """Run all stages in this process; workers of a fleet on the same store help."""
     with Store.open(settings.effective_store_url, create=False) as store:
-        plan = _plan(store, which, schema, rubric, llm)
+        plan = _plan(store, which, schema, rubric, models)
         run = reextraction.begin(store, which, plan, clock.now_ms())
         stop = StopFlag()
 
@@ -90,14 +95,15 @@ def _run(settings: Settings, which: str, schema: str | None, rubric: str | None,
         return run, state is CrawlState.FINISHED
 
 
-def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: str | None) -> dict[str, Any]:
-    """The requested schema, rubric and model; the others stay as the crawl has them."""
+def _plan(store: Any, which: str, schema: str | None, rubric: str | None, models: Mapping[str, Any]) -> dict[str, Any]:
+    """The requested schema, rubric and models; the others stay as the crawl has them."""
     with store.read() as tx:
         known = crawls.get(tx, which, members=False)
     if schema is None and known.schema is None:
         raise UsageError("This crawl has no schema. Name one with --schema.")
-    plans.check_model(llm)
-    planned = {name: getattr(known, name) for name in _PLANNED} | ({} if llm is None else {"llm": llm})
+    plans.check_model(models["llm"])
+    planned = {name: getattr(known, name) for name in _PLANNED}
+    planned |= {name: value for name, value in models.items() if value is not None}
     by_schema = {} if schema is None else plans.schema_fields(schema)
     by_rubric = {} if rubric is None else _NO_RUBRIC if rubric == "none" else plans.rubric_fields(rubric)
     definitions = (*by_schema.get("definitions", ()), *by_rubric.get("definitions", ()))

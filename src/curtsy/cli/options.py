@@ -68,6 +68,16 @@ Verify = Annotated[
         rich_help_panel="Records",
     ),
 ]
+JudgeModel = Annotated[
+    str | None,
+    typer.Option(
+        "--judge-model",
+        metavar="NAME",
+        help="A second model judges whose values they are; none: no such model.",
+        show_default=False,
+        rich_help_panel="Records",
+    ),
+]
 OfCrawl = Annotated[
     str | None, typer.Option("--crawl", metavar="ID", help="Only this crawl: its id, the beginning of it, or `last`.")
 ]

@@ -59,6 +59,16 @@ class CrawlRequest(BaseModel):
     llm: Literal["none", "local", "endpoint"] | None = Field(
         None, description="`none` uses no language model. The default is the server's setting."
     )
+    verify: bool | None = Field(
+        None, description="The model verifies values that patterns found. The default is the server's setting."
+    )
+    judge_model: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        description="A second model, which judges whose values they are; `none`: no such model. The default is the "
+        "server's setting.",
+    )
     webhook: str | None = Field(
         None, max_length=2000, description="Receives a signed POST when the crawl has finished or was canceled."
     )

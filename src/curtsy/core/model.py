@@ -129,6 +129,10 @@ class Crawl:
     rubric_hash: str | None = None
     #: `none` | `local` | `endpoint`; None: as the deployment's settings say
     llm: str | None = None
+    #: the model verifies values of patterns; None: as the settings say
+    verify: bool | None = None
+    #: second model, which judges whose values they are; `none`: none; None: that of the settings
+    judge_model: str | None = None
     #: schema and rubric, written with a new crawl and not read back with it
     definitions: tuple[Definition, ...] = field(default=(), repr=False)
     #: number of the schedule whose run it is

@@ -107,10 +107,11 @@ class MissingModel:
 
 
 def second_model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> llm.Model | MissingModel | None:
-    """Return the model that judges attribution; None if the settings name none."""
-    if settings.llm_judge_model is None:
+    """Return the model that judges attribution; None if neither the crawl nor the settings name one."""
+    name = crawl.judge_model or settings.llm_judge_model
+    if name in (None, "none") or (crawl.llm or settings.llm_kind) == "none":
         return None
-    second: dict[str, str | bool | None] = {"llm": "endpoint", "llm_model": settings.llm_judge_model}
+    second: dict[str, str | bool | None] = {"llm": "endpoint", "llm_model": name}
     if settings.llm_judge_url is not None:  # another server gets its own key only
         second |= {"llm_url": settings.llm_judge_url, "llm_api_key": settings.llm_judge_api_key}
     second["llm_batch"] = False  # batches go to the first model's server

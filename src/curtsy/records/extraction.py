@@ -215,8 +215,9 @@ def _verified(
     unverified.
     """
     settings = parts.settings
-    wanted = [(Check.VALUE, crawl_model.model_of)] if settings.llm_verify else []
-    wanted += [(Check.ATTRIBUTION, crawl_model.second_model_of)] if settings.llm_judge_model else []
+    verify = settings.llm_verify if crawl.verify is None else crawl.verify
+    wanted = [(Check.VALUE, crawl_model.model_of)] if verify else []
+    wanted.append((Check.ATTRIBUTION, crawl_model.second_model_of))
     texts = {one.sha256: one.text for one in (page.text for page in found)}
     for check, model_of in wanted:
         model = model_of(parts.store, settings, crawl, row.subject)

@@ -219,7 +219,7 @@ def change_options(tx: Connection, n: int, changes: Mapping[str, Any]) -> None:
 def set_plan(tx: Connection, n: int, plan: Crawl) -> None:
     """Make records with the schema, rubric and model of `plan` from now on."""
     definitions.keep(tx, plan.definitions)
-    names = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")
+    names = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm", "verify", "judge_model")
     tx.execute(update(crawls).where(crawls.c.n == n).values({name: getattr(plan, name) for name in names}))
 
 

@@ -103,6 +103,8 @@ crawls = Table(
     may("rubric", Text),
     may("rubric_hash", Text),
     may("llm", Text),
+    may("verify", Boolean),
+    may("judge_model", Text),
     may("name", Text),
     need("tags", Text, "'[]'"),  # JSON list
     may("owner", Text),  # id of the API key that made it

@@ -138,6 +138,7 @@ def check_offered(options: CrawlRequest, settings: Settings, where: str) -> None
         ("schema", schema, settings.api_schemas, "api_schemas"),
         ("rubric", options.rubric, settings.api_rubrics, "api_rubrics"),
         ("llm", options.llm, ("none", settings.llm_kind), "llm"),
+        ("judge_model", options.judge_model, ("none", settings.llm_judge_model), "llm_judge_model"),
         ("proxy_pool", options.proxy_pool, tuple(settings.proxies), "proxies"),
     )
     mistakes = [

@@ -1,0 +1,2 @@
+ALTER TABLE crawls ADD COLUMN verify BOOLEAN;
+ALTER TABLE crawls ADD COLUMN judge_model TEXT;

@@ -35,6 +35,7 @@ from curtsy.grounding.folded_text import count_words, fold
 from curtsy.grounding.near_copies import find_quote
 from curtsy.grounding.number_words import numbers_in_words
 from curtsy.grounding.numbers import numbers
+from curtsy.grounding.spelled_numbers import spelled_numbers
 from curtsy.rules.politeness import retry_after
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import normalise
@@ -229,6 +230,7 @@ OF_TEXT: dict[str, Callable[[str], object]] = {
     "words": count_words,
     "numbers": lambda text: list(numbers(text)),
     "numbers in words": lambda text: list(numbers_in_words(text)),
+    "numbers in words of other languages": lambda text: list(spelled_numbers(text, "de")),
     "dates": lambda text: list(dates(text)),
     "times": lambda text: list(times(text)),
     "passages": _passages,

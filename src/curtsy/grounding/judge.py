@@ -114,7 +114,8 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
             return [_at_pointer(source.text, span)], ""
     if claim.span is not None:
         start, end = claim.span
-        return [_Place(Passage(text=source.text, start=start, end=end, named=True), start, end)], ""
+        passage = Passage(text=source.text, start=start, end=end, named=True, language=source.language)
+        return [_Place(passage, start, end)], ""
     if claim.quote is not None and claim.quote.strip():
         return _quoted(claim, value)
     if source.kind is SourceKind.ATTRIBUTE:

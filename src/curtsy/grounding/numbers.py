@@ -17,6 +17,7 @@ from curtsy.grounding.cldr import SCALES, ascii_digits
 from curtsy.grounding.currencies import glued, is_sign
 from curtsy.grounding.folded_text import plain
 from curtsy.grounding.number_words import numbers_in_words
+from curtsy.grounding.spelled_numbers import spelled_numbers
 from curtsy.grounding.vocabulary import COUNTED, CURRENCIES, UNITS
 
 _SPACE = " \u00a0\u2009\u202f"
@@ -117,8 +118,11 @@ class Number:
     literal: Decimal | None
 
 
-def numbers(text: str) -> Iterator[Number]:
-    """Numbers in digits, then numbers in Han characters, then numbers in English words."""
+def numbers(text: str, language: str | None = None) -> Iterator[Number]:
+    """Numbers in digits, then in Han characters, then in English words, then in words of other languages.
+
+    `language` is the page's: some words are numbers in one language only.
+    """
     text = ascii_digits(text)
     within = 0
     for found in _TOKEN.finditer(text):
@@ -133,6 +137,12 @@ def numbers(text: str) -> Iterator[Number]:
         yield Number(
             start=one.start, end=one.end, whole_end=one.end, readings=frozenset((one.value,)), scale=one.scale,
             unscaled=frozenset((one.unscaled,)), percent=_PERCENT.match(text, one.end) is not None, literal=None,
+        )  # fmt: skip
+    for spelled in spelled_numbers(text, language):
+        readings = frozenset((spelled.value,))
+        yield Number(
+            start=spelled.start, end=spelled.end, whole_end=spelled.end, readings=readings, scale=None,
+            unscaled=readings, percent=_PERCENT.match(text, spelled.end) is not None, literal=None,
         )  # fmt: skip
 
 

@@ -260,7 +260,9 @@ def _currency(value: str, passage: Passage) -> Ruling:
     if not (len(value) == 3 and value.isascii() and value.isupper()):
         return _NOT_IN_QUOTE
     quote = passage.quote
-    places = [(number.start, end) for number in numbers(quote) for end in {number.end, number.whole_end}]
+    places = [
+        (number.start, end) for number in numbers(quote, passage.language) for end in {number.end, number.whole_end}
+    ]
     if any(value in codes_of(quote, start, end, passage.language) for start, end in places):
         return Ruling(Verdict.DERIVED, "currency")
     return _NOT_IN_QUOTE
@@ -346,7 +348,7 @@ def _numbers(wanted: Decimal, leaf: Leaf, passage: Passage) -> Iterator[Ruling]:
     at = passage.start
     about = f"{leaf.path} {leaf.description}".lower()
     stated_dates = list(dates(passage.quote))
-    for number in numbers(passage.quote):
+    for number in numbers(passage.quote, passage.language):
         readings = number.readings
         if _within_date(number, stated_dates, wanted, passage.quote) or _within_phone(number, passage.quote):
             continue
@@ -421,7 +423,7 @@ def _dates(value: str, wanted: Day, passage: Passage) -> Iterator[Ruling]:
         else:
             yield Ruling(None, "negated") if _negated(passage, at + stated.start) else good
     if wanted.month is None:
-        for number in numbers(passage.quote):
+        for number in numbers(passage.quote, passage.language):
             if number.literal == wanted.year:
                 yield _bare(passage, at + number.start, at + number.end, _SUPPORTED)
 

@@ -9,6 +9,7 @@ The words are in `attribution.toml`, in English, German, French, Spanish, Italia
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,8 @@ from curtsy.grounding.patterns import compiled
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "attribution.toml").read_text("utf-8"))
 _MAX_SENTENCE = 1_000
 _QUOTES = ("“", "„", "«", '"', "「", "『", "‘")
+#: a quotation after a colon
+_SAID = re.compile(r"[:：]\s?[“„«\"「『]")
 #: words at the beginning of a sentence in which its subject is
 _LEAD = r"^\W*(?:(?:in|since|last|im|seit|en|desde|nel|dal|depuis|durant|während|during)\b[^,]{0,30},\s*)?"
 _OUR = (
@@ -54,9 +57,9 @@ def _others_act() -> Any:
 def why_not_own(sentence: str) -> str:
     """Return why a sentence is not a statement of an organization about what it is or did; empty if it may be."""
     text = " ".join(sentence[:_MAX_SENTENCE].split())
-    if text.startswith(_QUOTES):
+    if text.startswith(_QUOTES) or _SAID.search(text):
         return "quotation"
-    if _others_act().search(text) or _any("helping").search(text):
+    if _others_act().search(text) or _any("helping").search(text) or _any("dealing").search(text) or _is_thanks(text):
         return "other_subject"
     for name, reason in (
         ("hypothetical", "hypothetical"),
@@ -67,6 +70,12 @@ def why_not_own(sentence: str) -> str:
         if _any(name).search(text):
             return reason
     return "failure" if is_failure(text) else ""
+
+
+def _is_thanks(text: str) -> bool:
+    """`Thanks to our app, hotels save water`, not `thanks to our heat pump, we save gas`."""
+    found = _any("thanks").search(text)
+    return found is not None and not _any("first_persons").search(text[found.end() - 1 :])
 
 
 def is_failure(text: str) -> bool:

@@ -295,6 +295,17 @@ def test_data_made_of_published_fields_fit_the_schema() -> None:
 # Confidence
 
 
+@pytest.mark.parametrize(("path", "value"), [("/open", True), ("/open", False), ("/sector", "energy"), ("/name", "")])
+def test_an_empty_attribute_supports_no_value(path: str, value: object) -> None:
+    source = Source(SourceKind.ATTRIBUTE, page="page", url="http://alder.test/", text="", locator="css:a")
+    for quote in (None, ""):
+        claim = Claim(path=path, value=value, rung=Rung.SELECTOR, source=source, quote=quote)
+        assert [(one.verdict, one.evidence) for one in judge.settle(SCHEMA, [claim])] in (
+            [],
+            [(Verdict.UNSUPPORTED, ())],
+        )
+
+
 def field(path: str, grounded: bool) -> Field:
     verdict = Verdict.SUPPORTED if grounded else Verdict.UNSUPPORTED
     return Field(path=path, value="x", rung=Rung.LLM, verdict=verdict)

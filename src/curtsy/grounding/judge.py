@@ -120,7 +120,9 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
         return _quoted(claim, value)
     if source.kind is SourceKind.ATTRIBUTE:
         end = len(source.text)
-        return [_Place(Passage(text=source.text, start=0, end=end, named=True), 0, end)], "" if end else "not_found"
+        if not end:
+            return [], "not_found"  # an empty attribute has no bytes that could be quoted
+        return [_Place(Passage(text=source.text, start=0, end=end, named=True), 0, end)], ""
     if claim.rung is Rung.LLM and not (isinstance(value, str) and is_distinctive(value)):
         return [], "no_quote"
     return list(_located(claim, value)), ""

@@ -117,6 +117,23 @@ _DEADLINE = re.compile(
     r"posted|updated|anmeldeschluss|anmeldung bis|inscri\w{2,9} avant|avant le|antes del?|entro il)\b|締切|締め切り",
     re.IGNORECASE,
 )
+#: sections of sites: names of menus, not of things
+_SECTIONS = frozenset(
+    ("home", "about", "about us", "contact", "contact us", "news", "blog", "calendar", "events", "jobs", "careers",
+     "vacancies", "shop", "store", "products", "search", "menu", "similar jobs", "related products", "similar products",
+     "related events", "startseite", "über uns", "kontakt", "aktuelles", "kalender", "veranstaltungen", "karriere",
+     "stellenangebote", "produkte", "accueil", "à propos", "actualités", "agenda", "calendrier", "événements",
+     "offres d'emploi", "boutique", "produits", "inicio", "quiénes somos", "contacto", "noticias",
+     "calendario", "eventos", "empleo", "tienda", "productos",
+     "ホーム", "会社概要", "お問い合わせ", "ニュース", "イベント", "採用情報", "商品一覧")
+)  # fmt: skip
+#: words next to an amount that do not name a thing
+_BESIDE_PRICE = frozenset(
+    ("now", "only", "just", "from", "sale", "buy", "add", "cart", "basket", "each", "incl", "including", "excl", "tax",
+     "vat", "today", "special", "offer", "deal", "in", "stock", "save", "ab", "nur", "jetzt", "inkl", "zzgl", "mwst",
+     "kaufen", "seulement", "ttc", "ht", "dès", "acheter", "desde", "solo", "ahora", "comprar", "iva", "税込", "税別")
+)  # fmt: skip
+_MAX_NAMED = 5
 _STARTS = frozenset(("start", "starts", "startdate", "begin", "begins"))
 _UPDATED = re.compile(
     r"\b(?:updated|modified|revised|aktualisiert|mis à jour|actualizado|aggiornato|bijgewerkt|zaktualizowano|обновлено)"
@@ -133,6 +150,8 @@ def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> boo
     if (last in _TITLES or any(name in _CONTACTS for name in names)) and _is_of_agency(value, source, start):
         return False
     if last in _TITLES and isinstance(value, str):
+        if plain(value) in _SECTIONS:
+            return False
         known = _is_in(value, source.titles)
         if known is not None:
             return known or _is_introduced(value, quote) or _is_labelled(leaf, value, source, start, end)
@@ -141,7 +160,7 @@ def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> boo
     if leaf.type == "date":
         return _is_of_date(names, leaf, value, source, start, end)
     if any(name in _MONEY for name in names) or last == "currency":
-        return _is_price(value, quote, source, start, end)
+        return _is_price(value, quote, source, start, end) and not _is_of_other_item(leaf, quote, source)
     if leaf.type in ("boolean", "enum") or any(name in _CONTACTS for name in names):
         return True
     return _is_labelled(leaf, value, source, start, end)
@@ -199,6 +218,24 @@ def _is_price(value: Any, quote: str, source: Source, start: int, end: int) -> b
     if _NOT_PRICE.search(quote) is not None:
         return False
     return has_money(quote) or any(at <= start and end <= last for at, last in source.prices)
+
+
+def _is_of_other_item(leaf: Leaf, quote: str, source: Source) -> bool:
+    """`Scarf €35` on the page of a hat: a line that is the name of another thing and its price."""
+    if not source.titles or _has_word(quote, words_of(leaf)):
+        return False
+    named = [word for word in _WORD.findall(quote) if word.isalpha() and len(word) > 2 and not _is_code(word)]
+    if not 0 < len(named) <= _MAX_NAMED or not named[0][0].isupper():
+        return False
+    words = {_composed(word) for word in named}
+    if words & _BESIDE_PRICE:
+        return False
+    known = {_composed(word) for title in source.titles for word in _WORD.findall(title)}
+    return not words & known
+
+
+def _is_code(word: str) -> bool:
+    return len(word) == 3 and word.isupper()
 
 
 def _is_of_date(names: list[str], leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:

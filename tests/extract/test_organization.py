@@ -174,3 +174,23 @@ def test_values_that_contradict_each_other_are_withheld_with_both_quotes() -> No
     sure = judge.confidence(SCHEMA, fields, 500)
     assert "contradicted" in sure.reasons
     assert sure.share < 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "mission"),
+    [
+        (
+            "Our mission is to keep the <b>U.S. Coast</b> clean for everyone. We began small.",
+            "to keep the U.S. Coast clean for everyone",
+        ),
+        (
+            "Unsere Mission ist es, Wasser nach <b>St. Gallen</b> zu bringen. Seit je.",
+            "Wasser nach St. Gallen zu bringen",
+        ),
+        ("Notre mission est de servir <i>St. Malo</i> et ses îles. Venez.", "de servir St. Malo et ses îles"),
+        ("Our mission is to bring water to all. We began small.", "to bring water to all"),
+    ],
+)
+def test_a_full_stop_of_an_abbreviation_does_not_end_the_mission(text: str, mission: str) -> None:
+    home = f"<title>Home | Acme Widgets</title><meta property=og:site_name content='Acme Widgets'><p>{text}</p>"
+    assert record({"": home})["mission"] == mission

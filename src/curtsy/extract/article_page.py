@@ -57,10 +57,19 @@ class ArticlePage:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        visible = prose.read(document.page_tree(), spans_of=_TAGS)
-        self.text = visible.text
-        self._spans = visible.spans
         self._beside: dict[int, bool] = {}
+
+    @cached_property
+    def _visible(self) -> prose.VisibleText:
+        return prose.read(self._document.page_tree(), spans_of=_TAGS)
+
+    @property
+    def text(self) -> str:
+        return self._visible.text
+
+    @property
+    def _spans(self) -> list[prose.Span]:
+        return self._visible.spans
 
     @cached_property
     def _heading(self) -> prose.Span | None:

@@ -69,9 +69,9 @@ def kind_of(schema: Schema, leaf: Leaf) -> str | None:
 def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf]) -> Iterator[Claim]:
     """Yield what the page shows for the leaves that are missing, best first for each."""
     wanted = [(leaf, kind) for leaf in leaves if (kind := kind_of(schema, leaf)) is not None]
-    if not wanted or page.document is None:
+    shown = page.article
+    if not wanted or shown is None:
         return
-    shown = _shown(page)
     for leaf, kind in wanted:
         if kind == "headline":
             yield from _headline(page, shown, leaf)
@@ -83,13 +83,8 @@ def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf]) -> Iterato
 
 def heading(page: PageSources, leaf: Leaf) -> Iterator[Claim]:
     """Yield the page's main heading as the name of its item."""
-    if page.document is not None:
-        yield from _headline(page, _shown(page), leaf)
-
-
-def _shown(page: PageSources) -> ArticlePage:
-    assert page.document is not None
-    return ArticlePage(page.document)
+    if page.article is not None:
+        yield from _headline(page, page.article, leaf)
 
 
 def _claim(page: PageSources, path: str, value: Any, start: int, end: int) -> Claim:
@@ -165,8 +160,8 @@ def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[
     kept = [_cleaned(one) for one in authors if isinstance(one.value, str)]
     kept = [one for one in kept if not _is_nobody(one.value, others)]
     rest = [one for one in found if one not in authors]
-    if page.document is not None and kept:
-        visible = list(_authors(page, _shown(page), leaf))
+    if page.article is not None and kept:
+        visible = list(_authors(page, page.article, leaf))
         if visible and not _agree(visible, kept):
             return [*rest, *visible]
         kept.sort(key=lambda one: bool(visible) and not _agree(visible, [one]))

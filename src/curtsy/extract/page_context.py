@@ -36,8 +36,8 @@ _REPEATED = 0.6
 class HtmlContext:
     """The context of an HTML page."""
 
-    def __init__(self, document: Document, data: list[dict[str, Any]]) -> None:
-        self._document, self._data = document, data
+    def __init__(self, document: Document, data: list[dict[str, Any]], article: ArticlePage) -> None:
+        self._document, self._data, self._article = document, data, article
 
     @cached_property
     def titles(self) -> tuple[str, ...]:
@@ -50,9 +50,7 @@ class HtmlContext:
 
     @cached_property
     def people(self) -> tuple[str, ...]:
-        shown = [
-            part.text for part, marked in ArticlePage(self._document).bylines() if names_in(part.text, marked=marked)
-        ]
+        shown = [part.text for part, marked in self._article.bylines() if names_in(part.text, marked=marked)]
         return tuple(dict.fromkeys([*self._said(_PEOPLE_KEYS), *shown]))
 
     @cached_property

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.extract.article_page import ArticlePage, Part
+from curtsy.extract.article_page import Part
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
 from curtsy.grounding.currencies import codes_of
@@ -41,8 +41,7 @@ def claims(schema: Schema, page: PageSources, missing: Iterable[Leaf]) -> Iterat
 
 
 def _parts(page: PageSources) -> list[Part]:
-    assert page.document is not None
-    every = ArticlePage(page.document).parts
+    every = [] if page.article is None else page.article.parts
     return [one for one in every if one.text and _PRICE.search(one.marks) and not _OTHER.search(one.marks)]
 
 

@@ -16,6 +16,7 @@ from curtsy.content.structured import tidy
 from curtsy.core.claims import PageContext, Source, SourceKind
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
 from curtsy.extract import foreign_parts
+from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.page_context import HtmlContext
 from curtsy.extract.page_selection import roles_of
 
@@ -41,6 +42,8 @@ class PageSources:
     roles: frozenset[str]
     #: `pdf`, `docx`, ...; None: the page is no document
     file_kind: str | None = None
+    #: heading, bylines and dates, read once on first use; None: the page is not HTML
+    article: ArticlePage | None = None
 
     @cached_property
     def structured(self) -> Source:
@@ -88,9 +91,11 @@ def sources_of(
         document = Document.parse(body, content_type, url)
         visible = document.visible()
         data = tidy(document.structured())
-        context = HtmlContext(document, data)
+        article = ArticlePage(document)
+        context = HtmlContext(document, data, article)
         source = _text(page_id, url, visible.text, visible.layout, document.language, context)
-        return PageSources(page_id, url, document.title, source, data, document, roles_of(url, document.title))
+        roles = roles_of(url, document.title)
+        return PageSources(page_id, url, document.title, source, data, document, roles, article=article)
     kind = media_type(content_type)
     text = decode(body[:MAX_TEXT], charset_of(body, content_type, url=url)) if kind.startswith("text/") else ""
     return PageSources(page_id, url, None, _text(page_id, url, text), [], None, roles_of(url))

@@ -8,7 +8,7 @@ credible    the claims of structured data without placeholders; a visible byline
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -66,14 +66,22 @@ def kind_of(schema: Schema, leaf: Leaf) -> str | None:
     return kind
 
 
-def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf]) -> Iterator[Claim]:
-    """Yield what the page shows for the leaves that are missing, best first for each."""
+def claims(
+    schema: Schema, page: PageSources, leaves: Iterable[Leaf], compared: Collection[Leaf] = ()
+) -> Iterator[Claim]:
+    """Yield what the page shows for the leaves that are missing, best first for each.
+
+    The metadata state the leaves in `compared`. The page contradicts them only with a date that it calls the day of
+    publication: dates without a word for it are often those of updates, comments and photos.
+    """
     wanted = [(leaf, kind) for leaf in leaves if (kind := kind_of(schema, leaf)) is not None]
     shown = page.article
     if not wanted or shown is None:
         return
     for leaf, kind in wanted:
-        if kind == "headline":
+        if leaf in compared:
+            yield from _dates(page, shown, leaf, kind, only_labelled=True) if kind == "published" else ()
+        elif kind == "headline":
             yield from _headline(page, shown, leaf)
         elif kind == "author":
             yield from _authors(page, shown, leaf)
@@ -240,7 +248,9 @@ def _words(name: str) -> set[str]:
 # Dates
 
 
-def _dates(page: PageSources, shown: ArticlePage, leaf: Leaf, kind: str) -> Iterator[Claim]:
+def _dates(
+    page: PageSources, shown: ArticlePage, leaf: Leaf, kind: str, *, only_labelled: bool = False
+) -> Iterator[Claim]:
     """The first date whose role fits; a date without a role is the day of publication."""
     unlabelled: Claim | None = None
     for part, role in shown.dated():

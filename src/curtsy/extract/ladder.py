@@ -1,4 +1,5 @@
 """The ladder: structured data, selectors, learned selectors, a language model. Each is used only for missing values.
+Selectors and the visible text are also read for values that structured data states and that can be contradicted.
 
 `sources_of` parses a page, `choose` selects the pages of a site to use, `extract` collects the claims of one record, in
 order of preference. A leaf is missing if `grounding.judge` accepts none of its claims.
@@ -19,6 +20,7 @@ from curtsy.extract.learned import Look
 from curtsy.extract.page_selection import Candidate, applies, choose
 from curtsy.extract.sources import PageSources, sources_of
 from curtsy.grounding import judge
+from curtsy.grounding.contradictions import is_compared
 from curtsy.grounding.schema import Leaf, Schema
 
 __all__ = ["Candidate", "Memory", "PageSources", "ValueFinder", "applies", "choose", "extract", "sources_of"]
@@ -50,8 +52,10 @@ def extract(
     """
     collected = _Claims(schema)
     for rung in (_structured, _site_name, _selectors, _articles, _headings):
-        if missing := _missing(schema, collected.claims):
-            collected.add(rung(schema, pages, missing, collected.claims))
+        missing = _missing(schema, collected.claims)
+        compared = _compared(schema, missing) if rung in _WITNESSES else []
+        if missing or compared:
+            collected.add(rung(schema, pages, [*missing, *compared], collected.claims))
     missing = _missing(schema, collected.claims)
     seen = memory.look(missing) if memory is not None and missing else None
     if seen is not None and (seen.known or model is None):
@@ -117,10 +121,12 @@ def _selectors(
 
 
 def _articles(
-    schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], _found: Sequence[Claim]
+    schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], found: Sequence[Claim]
 ) -> Iterable[Claim]:
+    stated = {claim.path for claim in found}
+    compared = [leaf for leaf in missing if leaf.path in stated]
     for page in pages if schema.per == "page" else ():
-        yield from articles.claims(schema, page, missing)
+        yield from articles.claims(schema, page, missing, compared)
         yield from prices.claims(schema, page, missing)
 
 
@@ -134,6 +140,14 @@ def _headings(
         if leaf.path in ("/name", "/title") and leaf.type == "string":
             for page in pages:
                 yield from articles.heading(page, leaf)
+
+
+#: rungs that also search values which an earlier rung found, so that contradictions are noticed
+_WITNESSES = (_selectors, _articles)
+
+
+def _compared(schema: Schema, missing: Sequence[Leaf]) -> list[Leaf]:
+    return [leaf for leaf in schema.leaves if leaf not in missing and is_compared(schema, leaf)]
 
 
 def _learn(known: dict[str, list[str]], claims: Iterable[Claim]) -> None:

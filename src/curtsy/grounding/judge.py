@@ -18,8 +18,9 @@ from typing import Any
 
 from curtsy.core.claims import Claim, Confidence, Evidence, Field, Rung, Source, SourceKind, Verdict
 from curtsy.grounding import attribution, json_pointer, relation, value_types
+from curtsy.grounding.contradictions import CONTRADICTED, JudgedClaim
 from curtsy.grounding.folded_text import fold, needles, occurrences
-from curtsy.grounding.merge import CONTRADICTED, JudgedClaim, merged
+from curtsy.grounding.merge import merged
 from curtsy.grounding.near_copies import find_quote
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.value_rules import Passage, Ruling, follows, is_contact, is_distinctive

@@ -11,18 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-from curtsy.core.claims import Claim, Evidence, Field, Verdict
-from curtsy.grounding.folded_text import plain
-from curtsy.grounding.near_copies import same_text
+from curtsy.core.claims import Evidence, Field, Verdict
+from curtsy.grounding import contradictions
+from curtsy.grounding.contradictions import JudgedClaim, distinct, same_value
 from curtsy.grounding.schema import Schema
-
-
-class JudgedClaim(NamedTuple):
-    claim: Claim
-    field: Field
 
 
 class _Entry(NamedTuple):
@@ -37,10 +31,6 @@ class _Entry(NamedTuple):
 _Item = dict[tuple[str, ...], Field]
 #: where an item was read: items of the same origin are listed there side by side
 _Origin = tuple[Any, ...]
-#: types whose values contradict each other if they differ
-_EXACT = ("integer", "number", "date")
-#: note of values that other pages of the site contradict
-CONTRADICTED = "contradicted"
 _IDENTIFYING = re.compile(
     r"(?:^|[_\-\s])(?:name|title|headline|question|label|id|identifier|number|url|link|website|homepage|email|mail|phone|"
     r"telephone|sku|gtin|ean|isbn|issn|doi)$|(?:Name|Title|Id|Url|Email|Phone)$"
@@ -50,34 +40,14 @@ _IDENTIFYING = re.compile(
 def merged(schema: Schema, judged: Sequence[JudgedClaim]) -> list[Field]:
     """Return the fields in the order of the schema's leaves."""
     entries = [_Entry(one, _parts(schema.leaf_for(one.claim.path).path), _parts(one.claim.path)) for one in judged]
-    contested = _contested(schema, judged)
+    contested = contradictions.rivals(schema, judged)
     fields = _merged(entries)
     fields = [one for one in fields if f"/{'/'.join(one[0])}" not in contested]
-    fields += [(_parts(path), field) for path, many in contested.items() for field in many]
+    fields += [(_parts(path), _joined(one[0], one[1:])) for path, many in contested.items() for one in many]
     order = {leaf.path: at for at, leaf in enumerate(schema.leaves)}
     made = [replace(field, path="/" + "/".join(path)) for path, field in fields]
     # The sort is stable: items and alternatives keep their order.
     return sorted(made, key=lambda field: order[schema.leaf_for(field.path).path])
-
-
-def _contested(schema: Schema, judged: Sequence[JudgedClaim]) -> dict[str, list[Field]]:
-    """Return the values of a site's pages that contradict each other: two founding years. Neither is published; both
-    keep their evidence. Texts may differ in form, so only numbers and dates are compared, within one rung."""
-    found: dict[str, list[Field]] = {}
-    for claim, field in judged if schema.per == "site" else ():
-        leaf = schema.leaf_for(claim.path)
-        if not leaf.many and leaf.type in _EXACT and _grounded(field):
-            found.setdefault(claim.path, []).append(field)
-    first = {path: [one for one in many if one.rung is many[0].rung] for path, many in found.items()}
-    return {path: _rivals(many) for path, many in first.items() if len(_distinct(many)) > 1}
-
-
-def _rivals(fields: Sequence[Field]) -> list[Field]:
-    kept = []
-    for one in _distinct(fields):
-        agreeing = [other for other in fields if other is not one and same_value(one, other)]
-        kept.append(replace(_joined(one, agreeing), verdict=Verdict.UNSUPPORTED, note=CONTRADICTED))
-    return kept
 
 
 def _parts(path: str) -> tuple[str, ...]:
@@ -102,34 +72,13 @@ def _winner(fields: Sequence[Field]) -> list[Field]:
     """Return the first grounded field with the evidence of those that agree; without one, the withheld fields."""
     first = next((field for field in fields if _grounded(field)), None)
     if first is None:
-        return _distinct(fields)
+        return distinct(fields)
     agreeing = [field for field in fields if field is not first and _grounded(field) and same_value(field, first)]
     return [_joined(first, agreeing)]
 
 
 def _grounded(field: Field) -> bool:
     return field.verdict is not Verdict.UNSUPPORTED
-
-
-def _distinct(fields: Sequence[Field]) -> list[Field]:
-    kept: list[Field] = []
-    for field in fields:
-        if not any(same_value(field, other) for other in kept):
-            kept.append(field)
-    return kept
-
-
-def same_value(one: Field, other: Field) -> bool:
-    """Return whether the values are the same, ignoring their form."""
-    left, right = one.value, other.value
-    if isinstance(left, str) and isinstance(right, str):
-        return _bare(left) == _bare(right) or same_text(_bare(left), _bare(right))
-    return type(left) is type(right) and bool(left == right)
-
-
-@lru_cache(maxsize=1024)
-def _bare(text: str) -> str:
-    return plain(text).strip(" .,;:!?\"'")
 
 
 def _joined(field: Field, others: Iterable[Field]) -> Field:

@@ -14,7 +14,7 @@ from typing import Any
 from curtsy.core.record import Record
 from curtsy.core.text_layout import Part
 from curtsy.export.tables import iso, json_text
-from curtsy.grounding import json_pointer
+from curtsy.grounding import field_confidence, json_pointer
 from curtsy.grounding.schema import Leaf, Schema
 
 Row = dict[str, Any]
@@ -38,6 +38,7 @@ EVIDENCE = {
     "value": "string!",
     "verdict": "string!",
     "found_by": "string!",
+    "confidence": "double",
     "quote": "string",
     "url": "string",
     "page": "string",
@@ -167,6 +168,7 @@ def evidence(record: Record) -> Iterator[Row]:
         told = {
             "record": record.n, "field": dotted(field["path"]), "value": _text(field["value"]),
             "verdict": field["verdict"], "found_by": field["rung"], "note": field.get("note") or None,
+            "confidence": field_confidence.of_field(field["rung"], field["verdict"], field.get("evidence") or ()),
         }  # fmt: skip
         quotes: list[Row] = field.get("evidence") or [{}]
         for quote in quotes:

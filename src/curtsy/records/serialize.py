@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from curtsy.core.record import Record
+from curtsy.grounding import field_confidence
 from curtsy.records import evidence
 from curtsy.store import crawls, pages, records
 from curtsy.store.engine import Store
@@ -32,7 +33,11 @@ def line(record: Record) -> dict[str, Any]:
 def field_line(field: dict[str, Any]) -> dict[str, Any]:
     """A value with its evidence, with all their keys."""
     found = {name: field.get(name, "") for name in _OF_FIELD}
-    return found | {"evidence": [evidence.completed(one) for one in field.get("evidence", ())]}
+    quotes = field.get("evidence", ())
+    return found | {
+        "confidence": field_confidence.of_field(field["rung"], field["verdict"], quotes),
+        "evidence": [evidence.completed(one) for one in quotes],
+    }
 
 
 def withheld(record: Record) -> list[dict[str, Any]]:

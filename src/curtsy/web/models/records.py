@@ -74,6 +74,9 @@ class FieldInfo(BaseModel):
     note: str = Field(
         description="The rule that derives the value from its quote, if they differ; what was repaired in its JSON."
     )
+    confidence: float = Field(
+        description="From 0 to 1: by what found it, and how many pages and kinds of sources state the same."
+    )
     evidence: list[EvidenceInfo]
 
 

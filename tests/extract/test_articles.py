@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curtsy.extract import ladder
+from curtsy.extract import article_page, ladder
 from curtsy.extract.bylines import is_placeholder, names_in
 from curtsy.grounding import judge, schema
 
@@ -75,3 +75,86 @@ def test_schemas_of_users_get_bylines_and_dates_by_the_names_of_their_values() -
 
 def test_a_date_without_an_article_around_it_is_not_searched() -> None:
     assert _record(ARTICLE, date={"type": "string", "format": "date"}, seats={"type": "integer"}) == {}
+
+
+_DATE = {"type": "string", "format": "date"}
+_TITLE = "<title>Canal Post: The lock at Elm Bridge is closed</title>"
+_HEAD = "<h1>The lock at Elm Bridge is closed</h1>"
+_BODY = "<p>Boats wait above the bridge until the gate is mended.</p>" * 12
+
+
+@pytest.mark.parametrize(
+    ("html", "day"),
+    [
+        (f"{_HEAD}{_BODY}<p>Published: 5 May 2024</p>", "2024-05-05"),
+        (f"{_HEAD}{_BODY}<aside><dl><dt>Datum</dt><dd>05.05.2024</dd></dl></aside>",
+         "2024-05-05"),
+        (f"{_HEAD}{_BODY}<table><tr><td>发布日期：2024-05-05</table>", "2024-05-05"),
+        (f"{_HEAD}{_BODY}<div class=post-footer><p class=meta>5 May 2024</p></div>",
+         "2024-05-05"),
+        # blogs whose posts are widgets with an h3
+        (f"<div class='widget Blog'><h2 class=date-header>Sunday, May 5, 2024</h2><h3>The lock at Elm Bridge is closed"
+         f"</h3>{_BODY}</div>", "2024-05-05"),
+        # the date of today far above
+        (f"<p class=date>7 June 2024</p>{'<p>Menu</p>' * 9}<h1>The lock at Elm Bridge is closed</h1><p>5 May 2024</p>",
+         "2024-05-05"),
+        # two dates with labels, and one of a comment or a teaser
+        (f"{_HEAD}{_BODY}<p>Date: 5 May 2024</p><p>Date: 9 May 2024</p>", None),
+        (f"{_HEAD}{_BODY}<div class=comments><p>Posted on 5 May 2024</p></div>", None),
+        (f"{_HEAD}{_BODY}<div class=related><p>Published: 5 May 2024</p></div>", None),
+        (f"{_HEAD}{_BODY}<p>Updated: 5 May 2024</p>", None),
+    ],
+)  # fmt: skip
+def test_dates_that_are_not_next_to_the_heading(html: str, day: str | None) -> None:
+    found = _record(_TITLE + html, headline={"type": "string"}, published=_DATE)
+    assert found.get("published") == day
+
+
+def test_the_page_is_walked_once_for_all_rungs(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks = []
+    read = article_page.prose.read
+
+    def counted(*given: Any, **named: Any) -> Any:
+        walks.append(1)
+        return read(*given, **named)
+
+    monkeypatch.setattr(article_page.prose, "read", counted)
+    made = schema.load("article")
+    html = f"<meta name=author content='Nora Field'>{ARTICLE}"
+    page = ladder.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
+    assert page.article is not None
+    before = len(walks)
+    assert ladder.extract(made, [page]).claims
+    assert len(walks) - before == 1
+
+
+@pytest.mark.parametrize(
+    ("html", "names"),
+    [
+        (f"{_HEAD}<p>Von Markus Adler, Berlin</p>", ["Markus Adler"]),
+        (f"{_HEAD}<p class=submitted>Gespeichert von <b class=username>rasos</b> am 24. Juli 2017</p>", ["rasos"]),
+        (f"{_HEAD}<a rel=author href=/u>nora_f01</a>", ["nora_f01"]),
+        (f"{_HEAD}<a rel=author href=/u>admin</a>", []),
+        (f"{_HEAD}{_BODY}<ul><li><strong>Author</strong> Ben Marsh</li></ul>", ["Ben Marsh"]),
+        (f"{_HEAD}{_BODY}<p>Author: Ben Marsh</p><p>Author: Ida Quill</p>", []),
+        (f"{_HEAD}{_BODY}<div class=comments><p>Posted by Ben Marsh</p></div>", []),
+        (f"{_HEAD}<p class=author>证券时报网</p>", []),
+        (f"<meta name=cse_author content='Nora Field'>{_HEAD}", ["Nora Field"]),
+    ],
+)  # fmt: skip
+def test_authors_without_a_byline_next_to_the_heading(html: str, names: list[str]) -> None:
+    authors = {"type": "array", "items": {"type": "string"}}
+    found = _record(_TITLE + html, headline={"type": "string"}, authors=authors, published=_DATE)
+    assert found.get("authors", []) == names
+
+
+def test_vague_dates_of_metadata_do_not_contradict_the_day_of_publication() -> None:
+    html = """<meta property="article:published_time" content="2020-01-03T09:48:24Z">
+    <meta name="date" content="2020-01-06T09:22:36Z"><meta property="article:modified_time" content="2020-01-06">"""
+    found = _record(_TITLE + html + _HEAD, headline={"type": "string"}, published=_DATE, modified=_DATE)
+    assert (found["published"], found["modified"]) == ("2020-01-03", "2020-01-06")
+
+
+def test_a_date_may_be_written_without_a_blank_before_the_next_element() -> None:
+    html = f"{_TITLE}{_HEAD}<div><span class=date>5 May 2024</span><span>Science</span></div>{_BODY}"
+    assert _record(html, headline={"type": "string"}, published=_DATE)["published"] == "2024-05-05"

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborNode
 
 from curtsy.content import text as prose
 from curtsy.content.document import Document
-from curtsy.extract.article_words import marked
+from curtsy.extract.article_words import any_of, marked
 from curtsy.extract.bylines import is_labelled
 
 _TAGS = frozenset(
@@ -26,7 +26,18 @@ _BYLINE, _UPDATED, _DATED, _PUBLISHED = map(marked, ("byline_marks", "updated_ma
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: parts of a page that are about other things, unless they contain the heading
 _ASIDE = marked("aside_marks")
+#: the end of an article: `post-footer`
+_OWN_FOOTER = re.compile(r"\b(?:post|entry|article|asset|story|node|blog)[_\-]{0,2}footer\b", re.IGNORECASE)
 _EXACT = re.compile(r"author-?name|byline", re.IGNORECASE)
+#: parts that are about other articles
+_OTHERS = marked("other_marks")
+_DATE_LABEL = re.compile(
+    rf"\W{{0,3}}{any_of('date_labels')}(?:\s{{0,2}}[:：]\s{{0,2}}|(?=\s\d)|$|(?=\d))", re.IGNORECASE
+)
+_AUTHOR_LABEL = re.compile(
+    rf"\W{{0,3}}(?:{any_of('author_labels')}(?:\s{{0,2}}[:：／]\s{{0,2}}|\s)|{any_of('author_phrases')}\s)\S",
+    re.IGNORECASE,
+)
 _ASIDE_TAGS = frozenset(("aside", "nav", "figure", "figcaption", "form"))
 #: an item of microdata without the heading of the page is a teaser
 _OTHER_ITEM = re.compile(r"/(?:[A-Za-z]{0,20}Article|BlogPosting|[A-Za-z]{0,20}Event|Product|CreativeWork|ListItem)$")
@@ -37,6 +48,11 @@ _NEAR_BEFORE, _NEAR_AFTER = 4, 12
 _MAX_DEPTH = 40
 #: characters of a heading that the title must begin with
 _LEAST_TITLE = 8
+#: characters of an h2 or h3 that the title repeats anywhere: `Canal Post: the lock is closed`
+_LEAST_REPEATED = 15
+#: bounds of the search for labeled dates outside of the lines around the heading
+_MAX_LABELLED = 20
+_MAX_LABELLED_AUTHOR = 80
 
 
 class Part(NamedTuple):
@@ -74,15 +90,16 @@ class ArticlePage:
     @cached_property
     def _heading(self) -> prose.Span | None:
         """The first heading that the title begins with or repeats, the higher rank first, or the only h1."""
-        spans = [one for one in self._spans if one.node.tag in ("h1", "h2") and one.end > one.start]
+        spans = [one for one in self._spans if one.node.tag in ("h1", "h2", "h3") and one.end > one.start]
+        spans.sort(key=lambda one: one.node.tag == "h3")
         found = [one for one in spans if one.node.tag == "h1"]
         title = _flat(self._document.title or "")
         said = [(one, _flat(self.text[one.start : one.end])) for one in [*found, *spans]]
         for one, text in said:
             if title and len(text) >= _LEAST_TITLE and title.startswith(text[:40]):
                 return one
-        for one, text in said[: len(found)]:
-            if title and text[:40] in title:
+        for number, (one, text) in enumerate(said):
+            if title and text[:40] in title and (number < len(found) or len(text) >= _LEAST_REPEATED):
                 return one
         return found[0] if len(found) == 1 else None
 
@@ -151,6 +168,7 @@ class ArticlePage:
         if self._heading is not None and _OTHER_ITEM.search(node.attributes.get("itemtype") or ""):
             return True
         marks = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
+        marks = _OWN_FOOTER.sub(" ", marks) if "foot" in marks else marks
         return len(marks) > 1 and tag not in ("html", "body") and _ASIDE.search(marks) is not None
 
     @cached_property
@@ -175,6 +193,7 @@ class ArticlePage:
                 yield Part(start, end, self.text[start:end], "", "", "", ""), False
         if (sole := self._sole_author()) is not None:
             yield sole, True
+        yield from ((one, False) for one in self._labelled_authors())
 
     def _sole_author(self) -> Part | None:
         """The only name that the page marks with `rel="author"`, wherever it is."""
@@ -189,6 +208,16 @@ class ArticlePage:
         name, one = found.popitem()
         return Part(one.start, one.end, name, "", "a", "", "author")
 
+    def _labelled_authors(self) -> list[Part]:
+        """The only line of the page that names its author with a label: `Author: Nora Field` beside the text."""
+        found: dict[str, Part] = {}
+        for start, end in _lines(self.text):
+            text = self.text[start:end]
+            if len(text) > _MAX_LABELLED_AUTHOR or not _AUTHOR_LABEL.match(text) or self._is_line_beside(start):
+                continue
+            found[text.strip()] = Part(start, end, text, "", "line", "", "")
+        return list(found.values()) if len(found) == 1 else []
+
     def dated(self) -> Iterator[tuple[Part, str]]:
         """Yield (part, role): `published`, `modified`, or `dated` if the marks do not say."""
         for one in self.parts:
@@ -202,6 +231,40 @@ class ArticlePage:
         for start, end in self.lines:
             if end - start <= _MAX_TEXT:
                 yield Part(start, end, self.text[start:end], "", "line", "", ""), "dated"
+
+    def labelled(self) -> Iterator[Part]:
+        """Yield short lines anywhere on the page that begin with a label of dates, with the line below a bare label."""
+        every = _lines(self.text)
+        found = 0
+        for number, (start, end) in enumerate(every):
+            if end - start > _MAX_TEXT or (label := _DATE_LABEL.match(self.text[start:end])) is None:
+                continue
+            if start + label.end() == end and number + 1 < len(every):
+                end = every[number + 1][1]
+            if end - start <= _MAX_TEXT and not self._is_line_beside(start):
+                yield Part(start, end, self.text[start:end], "", "line", "", "")
+                found += 1
+            if found == _MAX_LABELLED:
+                break
+
+    def _is_line_beside(self, start: int) -> bool:
+        """Whether a line is in a teaser or a comment. Labels tell dates of the article in boxes at its side."""
+        around = [one.node for one in self._spans if one.start <= start < one.end]
+        return any(_marked_other(at) for node in around for at in _chain(node, self._around_heading))
+
+
+def _chain(node: LexborNode, until: frozenset[int]) -> Iterator[LexborNode]:
+    at: LexborNode | None = node
+    for _ in range(_MAX_DEPTH):
+        if at is None or at.mem_id in until:
+            return
+        yield at
+        at = at.parent
+
+
+def _marked_other(node: LexborNode) -> bool:
+    marks = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
+    return len(marks) > 1 and node.tag not in ("html", "body") and _OTHERS.search(marks) is not None
 
 
 def _stated(tag: str, attributes: Mapping[str, str | None]) -> str:

@@ -7,6 +7,7 @@ credible    the claims of structured data without placeholders; a visible byline
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from urllib.parse import urlsplit
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract.article_page import ArticlePage, Part
 from curtsy.extract.article_words import any_of
-from curtsy.extract.bylines import is_person, is_placeholder, names_in, people, without_label
+from curtsy.extract.bylines import handle_in, is_person, is_placeholder, names_in, people, without_label
 from curtsy.extract.sources import PageSources
 from curtsy.grounding.dates import Day, dates, settled, value_of
 from curtsy.grounding.folded_text import is_copyright
@@ -44,6 +45,12 @@ _PUBLISHED, _UPDATED = (
 #: words next to the date of a line that is nothing but a date
 _MAX_OTHERS = 8
 _URL_DATE = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
+#: names that say of which kind a date is only by their company
+_VAGUE_DATE = re.compile(
+    r"/(?:date|dc\.date|dcterms\.date|dc:date|dateCreated|uploadDate|created|displaydate)(?:/0)?$", re.IGNORECASE
+)
+#: marks of elements that are nothing but the name of a user; `marks` has the value of `rel` too
+_HANDLE_MARKS = re.compile(r"(?:^|\s)(?:author|fn|username|author-name)(?:$|\s)", re.IGNORECASE)
 _MARKS_OF_TITLES = re.compile(r" [|–—·•»-] ")
 _SITE_KEYS = ("og:site_name", "application-name", "twitter:site")
 
@@ -96,7 +103,9 @@ def heading(page: PageSources, leaf: Leaf) -> Iterator[Claim]:
 
 
 def _claim(page: PageSources, path: str, value: Any, start: int, end: int) -> Claim:
-    return Claim(path=path, value=value, rung=Rung.SELECTOR, source=page.text, quote=page.text.text[start:end])
+    """The span is exact: text of the next element may follow without a blank, so that the quote alone is not found."""
+    text, span = page.text.text, (start, end)
+    return Claim(path=path, value=value, rung=Rung.SELECTOR, source=page.text, quote=text[start:end], span=span)
 
 
 # Headline
@@ -140,7 +149,8 @@ def _members(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _authors(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Iterator[Claim]:
     others = site_names(page)
     for part, marked in shown.bylines():
-        names = [one for one in names_in(part.text, marked=marked) if not _is_nobody(one, others)]
+        said = names_in(part.text, marked=marked) or (handle_in(part.text) if _HANDLE_MARKS.search(part.marks) else [])
+        names = [one for one in said if not _is_nobody(one, others)]
         if names:
             yield from _named(page, leaf, part, names)
             return
@@ -160,6 +170,7 @@ def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[
     """Drop placeholders among the authors of structured data, and authors that the visible byline contradicts."""
     kinds = {leaf.path: kind_of(schema, leaf) for leaf in schema.leaves}
     found = [_headed(one, page) if kinds[schema.leaf_for(one.path).path] == "headline" else one for one in found]
+    found = _without_updates(found, [kinds[schema.leaf_for(one.path).path] for one in found])
     authors = [one for one in found if kinds[schema.leaf_for(one.path).path] == "author"]
     if not authors:
         return found
@@ -174,6 +185,19 @@ def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[
             return [*rest, *visible]
         kept.sort(key=lambda one: bool(visible) and not _agree(visible, [one]))
     return [*rest, *_numbered(leaf, [name for one in _of_one_thing(kept) for name in _people(leaf, one, others)])]
+
+
+def _without_updates(found: Sequence[Claim], kinds: Sequence[str | None]) -> list[Claim]:
+    """Drop vague names of metadata, such as `date`, if a name of the day of publication states another day: they often
+    state the last update."""
+    days = [one for one, kind in zip(found, kinds, strict=True) if kind == "published"]
+    if all(map(_is_vague, days)):
+        return list(found)
+    return [one for one in found if one not in days or not _is_vague(one)]
+
+
+def _is_vague(claim: Claim) -> bool:
+    return _VAGUE_DATE.search(claim.source.locator) is not None
 
 
 def _is_nobody(name: str, others: Sequence[str]) -> bool:
@@ -252,18 +276,36 @@ def _dates(
     page: PageSources, shown: ArticlePage, leaf: Leaf, kind: str, *, only_labelled: bool = False
 ) -> Iterator[Claim]:
     """The first date whose role fits; a date without a role is the day of publication."""
-    unlabelled: Claim | None = None
+    unlabelled: list[tuple[Claim, Part]] = []
     for part, role in shown.dated():
         for claim, labelled in _of_part(page, leaf, part, role):
             if labelled == kind:
                 yield claim
                 return
-            if labelled == "dated" and kind == "published" and unlabelled is None:
-                unlabelled = claim
-    if unlabelled is not None:
-        yield unlabelled
-    elif kind == "published" and (found := _of_url(page, leaf)) is not None:
+            if labelled == "dated":
+                unlabelled.append((claim, part))
+    if only_labelled or kind != "published":
+        return
+    if unlabelled:
+        yield min(unlabelled, key=lambda one: _is_far_above(shown, one[1]))[0]
+    elif (found := _far(page, shown, leaf) or _of_url(page, leaf)) is not None:
         yield found
+
+
+def _is_far_above(shown: ArticlePage, part: Part) -> bool:
+    """Far above the heading, the date is often that of today or of the issue. The first date of each kind wins."""
+    return bool(shown.heading and shown.lines and part.end < min(shown.lines[0][0], shown.heading[0]))
+
+
+def _far(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:
+    """The only date with a label, wherever it is: `Published: 5 May 2024` in a table or below the text."""
+    found = {
+        claim.value: claim
+        for part in shown.labelled()
+        for claim, labelled in itertools.islice(_of_part(page, leaf, part, "dated"), 1)
+        if labelled != "modified"
+    }
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _of_part(page: PageSources, leaf: Leaf, part: Part, role: str) -> Iterator[tuple[Claim, str]]:

@@ -1,6 +1,7 @@
 """Names in bylines: `By Nora Field and Tom Alder, staff writers`, `Von Käthe Brandt`, `文：山田花子`. Pure functions.
 
 names_in         the names of a visible byline; empty if it is not a byline
+handle_in        the name of a user in an element that is nothing but an author
 is_placeholder   `admin`, a template variable, a URL, the name of the site: no author
 """
 
@@ -29,6 +30,11 @@ _CUT = re.compile(
 )
 _BETWEEN = re.compile(rf", ?(?:and|und|et) |, ?| {any_of('ands')} | ?& ?|[、，]")
 _TEMPLATE = re.compile(r"[{}<>\[\]]|\$\{|%\w{1,40}%|[a-z]_[a-z]{1,30}_[a-z]")
+#: papers and portals in Chinese and Japanese: `证券时报网`
+_SOURCE = re.compile(
+    r"(?:网|網|时报|日报|晚报|早报|快报|新闻|新聞|財経|财经|综合|在线|客户端|编辑部|編集部|通讯社|通信社|电视台|频道|公众号)$"
+)
+_HANDLE = re.compile(r"(?=[^a-zA-Z]{0,9}[a-zA-Z])\w[\w.\-]{2,24}")
 _ADDRESS = re.compile(r"https?:|www\.|^/|@|\.(?:com|org|net|test|html?|php)\b", re.IGNORECASE)
 
 
@@ -104,11 +110,22 @@ def names_in(text: str, *, marked: bool = False) -> list[str]:
     found: list[str] = []
     for part in _BETWEEN.split(head):
         name = part.strip(" .,:;-–|'\"")
-        if not _is_name(name, 1 if marked else 2):
-            break  # a role, or the rest of a sentence
+        if not _is_name(name, 1 if marked else 2) or (found and _is_place(found[0], name)):
+            break  # a role, a place, or the rest of a sentence
         found.append(name)
     rest = text[len(head) :] if cut else ""
     return found if found and (marked or (_is_quiet(head, found) and len(rest) < 80)) else []
+
+
+def handle_in(text: str) -> list[str]:
+    """Return the name of a user that has no capitals or has digits, without a label: `rasos`, `nora_f01`."""
+    name = without_label(" ".join(text.split()))
+    return [name] if _HANDLE.fullmatch(name) and name.casefold() not in WORDS["not_names"] else []
+
+
+def _is_place(first: str, name: str) -> bool:
+    """`Markus Balser, Berlin`: a word behind a full name."""
+    return " " in first and " " not in name and not _is_uncased(name)
 
 
 def _is_quiet(head: str, found: list[str]) -> bool:
@@ -121,7 +138,11 @@ def _is_name(name: str, least: int) -> bool:
     if not 2 <= len(name) <= _MAX_NAME or any(char.isdigit() for char in name):
         return False
     if _is_uncased(name):
-        return len(name) <= 30 and not re.search(r"[。！？「」]", name)
+        return (
+            len(name) <= (30 if least == 1 else 10)
+            and not re.search(r"[。！？「」]", name)
+            and not _SOURCE.search(name)
+        )
     words = name.split()
     if not least <= len(words) <= _MAX_WORDS:
         return False

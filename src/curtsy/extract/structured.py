@@ -37,6 +37,8 @@ _AUTHOR = (
     "author.name", "author", "creator.name", "creator", "meta:author", "article:author", "meta:article:author",
     "meta:parsely-author", "meta:sailthru.author", "meta:citation_author", "meta:dc.creator", "meta:dcterms.creator",
     "meta:byl", "meta:article.author", "og:article:author", "og:author", "meta:authors",
+    "meta:cse_author", "meta:author_name", "meta:article_author", "meta:dc.contributor.author", "meta:citation_authors",
+    "meta:bt:author", "meta:shareaholic:article_author_name", "meta:rbauthors", "meta:blogger_name",
 )  # fmt: skip
 _PUBLISHED = (
     "datePublished", "article:published_time", "meta:article:published_time", "og:article:published_time",
@@ -44,7 +46,13 @@ _PUBLISHED = (
     "meta:citation_date", "meta:citation_online_date", "meta:dc.date.issued", "meta:dc.date.created", "meta:dc.date",
     "meta:dcterms.issued", "meta:dcterms.created", "meta:dcterms.date", "meta:pubdate", "meta:publishdate",
     "meta:publish-date", "meta:publish_date", "meta:published", "meta:date", "meta:publication_date",
-    "meta:article.published", "meta:datepublished", "dateCreated", "uploadDate",
+    "meta:article.published", "meta:datepublished", "meta:article:published", "meta:article:published_date",
+    "meta:article:publication_date", "meta:og:publish_date", "og:publish_date", "og:pubdate", "meta:published_time",
+    "meta:published-date", "meta:published_date", "meta:publish_time", "meta:publication-date", "meta:publicationdate",
+    "meta:originalpublicationdate", "meta:bt:pubdate", "meta:dc.date.publication", "meta:dc.created", "meta:dc.issued",
+    "meta:date_published", "meta:cse_pubdate", "meta:rbpubdate", "meta:shareaholic:article_published_time",
+    "meta:vr:published_time", "meta:article_date_original", "meta:release_date", "meta:created", "meta:creation_date",
+    "meta:displaydate", "dateCreated", "uploadDate",
 )  # fmt: skip
 _MODIFIED = (
     "dateModified", "article:modified_time", "og:updated_time", "meta:article:modified_time", "meta:last-modified",

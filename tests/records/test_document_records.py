@@ -75,6 +75,23 @@ def test_a_site_s_record_is_made_of_its_pages_and_its_documents(opened: tuple[St
     assert evidence.labels_of(founded) == "Founded | Value"
 
 
+@pytest.mark.parametrize(
+    ("link", "is_used"),
+    [
+        ('<a href="/files/x18.pdf">Annual report 2023</a>', True),
+        ('<ul><li>Sustainability report 2025 (PDF, 3 MB) <a href="files/x18.pdf#page=2">Download</a></li></ul>', True),
+        ('<a href="/files/x18.pdf" title="Fact sheet"><img src="/cover.png"></a>', True),
+        ('<a href="/files/x18.pdf">Menu of the day</a>', False),
+        ('<a href="/files/x19.pdf">Annual report 2023</a>', False),
+    ],
+)
+def test_the_text_of_a_link_says_what_a_document_is(opened: tuple[Store, Segments], link: str, is_used: bool) -> None:
+    pdf = pdf_files.pdf(lambda canvas: pdf_files.table(canvas, FACTS, [60, 300], 100, bold_first=True))
+    home = HOME.replace(b"<footer>", link.encode() + b"<footer>")
+    (record,) = records(opened, [("http://a.test/", home), ("http://a.test/files/x18.pdf", pdf)])
+    assert record.data.get("founded_year") == (1954 if is_used else None)
+
+
 def test_evidence_is_stored_without_defaults_and_read_back(opened: tuple[Store, Segments]) -> None:
     (record,) = records(opened, [("http://a.test/", HOME), ("http://a.test/annual-report.pdf", pdf_files.pdf(report))])
     for field in record.fields:

@@ -23,6 +23,7 @@ from curtsy.core.model import Crawl
 from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.extract import ladder, llm, page_selection
+from curtsy.extract.document_labels import labels_of
 from curtsy.extract.ladder import Candidate, PageSources
 from curtsy.extract.verification import Check
 from curtsy.grounding import judge, scoring
@@ -113,13 +114,36 @@ def _of_site(parts: Parts, crawl: Crawl, row: Row, plan: Plan, host: str) -> lis
     with parts.store.read() as tx:
         as_of = sites.newest_page(tx, row.crawl, host)
         listed = sites.pages_of(tx, row.crawl, host)
-    by_url = {url: fp for fp, url, _, _ in listed}
-    chosen = ladder.choose(plan.schema, [Candidate(url, title, is_file=is_file) for _, url, title, is_file in listed])
-    stored = [_stored(parts, row.crawl, by_url[url]) for url in chosen]
-    pages_of_site = [_sources(parts, _with_file(parts, one)) for one in stored if one is not None]
+    candidates = [Candidate(url, title, is_file=is_file) for _, url, title, is_file in listed]
+    chosen, pages_of_site = _chosen(parts, row.crawl, plan.schema, candidates, {url: fp for fp, url, _, _ in listed})
     found = run_ladder(parts, crawl, row, plan.schema, pages_of_site)
     home = chosen[0] if chosen else f"https://{host}/"
     return [{**item, "url": home, "as_of": as_of} for item in found]
+
+
+def _chosen(
+    parts: Parts, crawl: int, schema: Schema, candidates: Sequence[Candidate], fps: dict[str, str]
+) -> tuple[list[str], list[PageSources]]:
+    """Return the URLs for the record of a site, and their pages. Chosen pages say what the documents are."""
+    files = {one.url for one in candidates if one.is_file}
+    chosen = ladder.choose(schema, candidates)
+    read = {url: _read(parts, crawl, fps[url]) for url in chosen if url not in files}
+    documents = [page.document for page in read.values() if page is not None and page.document is not None]
+    labels = labels_of(documents, files) if files else {}
+    if labels:
+        chosen = ladder.choose(schema, [one._replace(label=labels.get(one.url)) for one in candidates])
+    for url in chosen:
+        page = read[url] if url in read else _read(parts, crawl, fps[url])
+        if page is not None and url in labels:
+            roles = page_selection.roles_of(url, page.title, labels[url], is_file=True)
+            page = replace(page, roles=page.roles | roles)
+        read[url] = page
+    return chosen, [page for url in chosen if (page := read[url]) is not None]
+
+
+def _read(parts: Parts, crawl: int, subject: str) -> PageSources | None:
+    stored = _stored(parts, crawl, subject)
+    return None if stored is None else _sources(parts, _with_file(parts, stored))
 
 
 def _stored(parts: Parts, crawl: int, subject: str) -> Stored | None:
@@ -149,8 +173,7 @@ def _sources(parts: Parts, stored: Stored) -> PageSources:
 def page_sources(parts: Parts, crawl: int, subject: str) -> PageSources | None:
     """A stored page as an extraction reads it now; None if it cannot be read."""
     try:
-        stored = _stored(parts, crawl, subject)
-        return None if stored is None else _sources(parts, _with_file(parts, stored))
+        return _read(parts, crawl, subject)
     except StageFault:
         return None
 

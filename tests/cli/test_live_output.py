@@ -18,7 +18,9 @@ from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.core.errors import UsageError
-from curtsy.export.live import LiveOutput, check_free, notes_of
+from curtsy.export.live import LiveOutput
+from curtsy.export.live_files import check_free
+from curtsy.export.live_notes import notes_of
 from curtsy.export.page_rows import PageRows
 from curtsy.export.tables import Format
 from curtsy.store import pages

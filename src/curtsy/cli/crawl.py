@@ -21,14 +21,17 @@ from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import crawl_table, keep, load, missing
-from curtsy.export import live, pages
-from curtsy.export.page_rows import PageRows, segments_of
+from curtsy.export import pages
+from curtsy.export.live_files import check_free
+from curtsy.export.live_notes import notes_of
 from curtsy.export.targets import Target, target_of
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 
 #: options that may change when a crawl is resumed; the others determine its URLs
 CHANGEABLE = {"delay_s", "per_host", "max_pages"}
+#: where the pages of an interrupted crawl are
+_SO_FAR = "The pages so far are in {}. A resumed crawl continues it."
 
 
 @with_crawl_options
@@ -135,11 +138,11 @@ def _seeds(urls: list[str] | None, from_: Path | None, settings: Settings) -> It
 
 def _output_before(what: Crawl | str, settings: Settings) -> Target:
     """The output that an interrupted crawl was writing, to continue it."""
-    found = live.notes_of(settings.data_dir, what if isinstance(what, str) else what.id)
+    found = notes_of(settings.data_dir, what if isinstance(what, str) else what.id)
     if len(found) != 1:
         return None
     show.note(f"Continuing {found[0].path}")
-    return Path(found[0].path)
+    return target_of(found[0].path)
 
 
 def _check_seeds(urls: list[str] | None, from_: Path | None, resume: str | None) -> None:
@@ -184,13 +187,13 @@ def run_and_export(
     options: Mapping[str, Any] | None = None,
     give_up: bool = False,
 ) -> Ended:
-    """Run a crawl and write its pages: a local file while it runs, a folder or an object if it finishes."""
-    chosen = pages.format_of(out, None) if out else None
-    if chosen is not None:
-        pages.check_target(out, chosen)
+    """Run a crawl and write its pages while it runs."""
     follower = None
-    if isinstance(out, Path) and chosen in live.LIVE:
-        live.check_free(out)
+    if out is not None:
+        chosen = pages.format_of(out, None)
+        pages.check_target(out, chosen)
+        if isinstance(out, Path):
+            check_free(out)
         follower = Follower(settings, out, chosen)
     most = what.max_pages if isinstance(what, Crawl) else None
     with progress.for_terminal(quiet=quiet, most=most) as shown:
@@ -206,9 +209,6 @@ def run_and_export(
         )
     if follower is not None:
         follower.finish(ended.crawl, finished=not ended.interrupted)
-    elif chosen is not None and not ended.interrupted:
-        with Store.open(settings.effective_store_url) as store:
-            pages.export(PageRows(store, segments_of(settings), ended.crawl), out, chosen)
     return ended
 
 
@@ -219,7 +219,7 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
         records = {} if ended.crawl.schema is None else {"records": ended.records}
         show.document(show.ledger(ended.status) | records | {"counters": ended.counters})
         if ended.interrupted and out is not None:
-            show.note(_so_far(ended, out))
+            show.note(_SO_FAR.format(out))
         elif not ended.interrupted and not ended.counts.pages:
             show.note(_no_page(ended))
     else:
@@ -246,7 +246,7 @@ def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
         command = next_commands.resume(ended.crawl.id, keep(settings))
         show.say(f"{show.number(counts.pending, 'URL')} pending. Resume with: {command}")
         if out is not None:
-            show.say(_so_far(ended, out))
+            show.say(_SO_FAR.format(out))
         return
     if out is not None:
         show.say(f"pages are in  {out}")
@@ -269,11 +269,3 @@ def _no_page(ended: Ended) -> str:
         reasons = sorted(ended.counts.skipped)
         why = [f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in reasons]
     return " ".join(("No page was fetched.", *why))
-
-
-def _so_far(ended: Ended, out: Target) -> str:
-    """Where the pages of an interrupted crawl are."""
-    if isinstance(out, Path) and pages.format_of(out, None) in live.LIVE:
-        return f"The pages so far are in {out}. A resumed crawl continues it."
-    command = next_commands.command("export", ended.crawl.id, "--out", str(out))
-    return f"{out} was not written: the crawl is not finished. Export the pages so far: {command}"

@@ -6,13 +6,15 @@ import asyncio
 from pathlib import Path
 from threading import Lock
 
-from curtsy.core.errors import CurtsyError
+from curtsy.core.errors import CurtsyError, SegmentsUnavailable
 from curtsy.core.model import Crawl
+from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
-from curtsy.export.live import LiveOutput
+from curtsy.export.live import LiveObject, LiveOutput, live_output
 from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.tables import Format
+from curtsy.export.targets import ObjectPlace
 from curtsy.services.document_process import limits_of
 from curtsy.store.engine import Store
 
@@ -23,11 +25,11 @@ EVERY_S = {"sqlite": 1.0, "postgresql": 5.0}
 class Follower:
     """Writes what processes of a crawl commit. A failed write does not end the crawl: `finish` raises its error."""
 
-    def __init__(self, settings: Settings, out: Path, chosen: Format) -> None:
+    def __init__(self, settings: Settings, out: Path | ObjectPlace, chosen: Format) -> None:
         self._settings, self._out, self._chosen = settings, out, chosen
         self._lock = Lock()
         self._store: Store | None = None
-        self._output: LiveOutput | None = None
+        self._output: LiveOutput | LiveObject | None = None
         self._error: Exception | None = None
 
     async def follow(self, crawl: Crawl) -> None:
@@ -40,7 +42,7 @@ class Follower:
     def finish(self, crawl: Crawl, *, finished: bool) -> None:
         """Write the rest and complete the output; raise what went wrong."""
         self._begin(crawl)
-        self._step()
+        self._step(is_last=True)
         self._close(finished)
         if self._error is not None:
             raise self._error
@@ -52,16 +54,21 @@ class Follower:
             self._store = Store.open(self._settings.effective_store_url)
             rows = PageRows(self._store, segments_of(self._settings), crawl, limits=limits_of(self._settings))
             try:
-                self._output = LiveOutput(rows, self._out, self._chosen, self._settings.data_dir)
+                self._output = live_output(rows, self._out, self._chosen, self._settings.data_dir)
             except (OSError, CurtsyError) as error:
                 self._error = _named(error, self._out)
 
-    def _step(self) -> None:
+    def _step(self, is_last: bool = False) -> None:
         with self._lock:
             if self._output is None or self._error is not None:
                 return
             try:
                 self._output.step()
+            except SegmentsUnavailable as error:
+                # An object store may be back at the next step.
+                log("output_not_written", level="warning", error=str(error))
+                if is_last:
+                    self._error = error
             except (OSError, CurtsyError) as error:
                 self._error = _named(error, self._out)
 
@@ -69,15 +76,15 @@ class Follower:
         try:
             if self._output is not None:
                 self._output.close(finished=finished and self._error is None)
-        except OSError as error:
+        except (OSError, CurtsyError) as error:
             self._error = self._error or _named(error, self._out)
         finally:
             if self._store is not None:
                 self._store.close()
 
 
-def _named(error: Exception, out: Path) -> Exception:
-    """Add the name of the file to an error of the operating system."""
+def _named(error: Exception, out: Path | ObjectPlace) -> Exception:
+    """Add the name of the output to an error of the operating system."""
     if not isinstance(error, OSError) or error.errno is None or error.filename is not None:
         return error
     return OSError(error.errno, error.strerror, str(out))

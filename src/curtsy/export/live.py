@@ -9,72 +9,34 @@ file for each page at once. An object cannot grow: it is written whole when the 
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import json
-import os
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Page
 from curtsy.export import pages as page_export
+from curtsy.export.live_files import AppendedFile, PipedFile, RowGroupFile
+from curtsy.export.live_folders import MarkdownFolder
+from curtsy.export.live_notes import Note, note_path, place_of, read_note, write_note
+from curtsy.export.markdown import MarkdownWriter
 from curtsy.export.page_rows import PageRows, with_listings
-from curtsy.export.tables import Format, RowGroups, Tally, csv_blocks, json_lines
-from curtsy.export.targets import is_special, place, umask, write_whole
+from curtsy.export.tables import Format, csv_blocks, json_lines
+from curtsy.export.targets import ObjectPlace, is_special
 from curtsy.store import pages, warc
 from curtsy.store.engine import Store
 
-#: formats that are written while the crawl runs
-LIVE = (Format.JSONL, Format.CSV, Format.PARQUET, Format.WARC)
 _TAIL = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """How far an output was written."""
-
-    path: str
-    format: str
-    #: number of the last page, and the beginning of its fingerprint
-    after: int = 0
-    tail: str = ""
-    #: length of the file up to it
-    length: int = 0
-    #: number of the file on its disk: a file that something else put there is written again
-    inode: int = 0
-    pages: int = 0
-
-
-def check_free(out: Path) -> None:
-    """Raise UsageError if another process writes to this file."""
-    for path in (out, _hidden(out)):
-        if path.is_file():
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            _lock(fd, out)
-            os.close(fd)
-
-
-def notes_of(folder: Path, crawl: str) -> list[Note]:
-    """The outputs of a crawl that a process has left unfinished."""
-    found = []
-    for path in sorted(_folder(folder).glob(f"{crawl}-*.json")):
-        note = _read(path)
-        if note is not None:
-            found.append(note)
-    return found
 
 
 class LiveOutput:
     """Writes the pages of one crawl to a file or a folder; `step` writes what was committed since the last call."""
 
-    def __init__(self, rows: PageRows, out: Path, chosen: Format, data_dir: Path) -> None:
+    def __init__(self, rows: PageRows, out: Path | ObjectPlace, chosen: Format, data_dir: Path) -> None:
         self._rows, self._chosen = rows, chosen
-        self._note_path = _note_path(data_dir, rows.crawl, out)
-        self._note = Note(path=str(out.absolute()), format=chosen.value)
-        self._file = _opened(out, self._note, _read(self._note_path), rows.columns)
+        self._note_path = note_path(data_dir, rows.crawl, out)
+        self._note = Note(path=place_of(out), format=chosen.value)
+        self._file = _opened(out, self._note, read_note(self._note_path), rows)
         kept = self._file.kept
         if kept is not None and kept.after and self._is_current(kept):
             self._note = kept
@@ -117,6 +79,9 @@ class LiveOutput:
         return (listed, after) if listed else None
 
     def _blocks(self, found: Iterable[Page]) -> Iterator[Any]:
+        if self._chosen is Format.MARKDOWN:
+            yield from found
+            return
         if self._chosen is Format.WARC:
             yield from page_export.warc_records(found, self._rows.segments)
             return
@@ -130,7 +95,7 @@ class LiveOutput:
 
     def _restart(self) -> None:
         length = self._file.restart(self._head())
-        self._note = replace(self._note, after=0, tail="", pages=0, length=length, inode=self._file.inode)
+        self._note = replace(self._note, after=0, tail="", pages=0, length=length, identity=self._file.identity)
         self._save()
 
     def _head(self) -> bytes:
@@ -149,139 +114,51 @@ class LiveOutput:
     def _save(self) -> None:
         if self._file.keeps_notes:
             self._file.sync()
-            write_whole(self._note_path, [json.dumps(asdict(self._note)).encode()])
+            write_note(self._note_path, self._note)
 
 
-class _Appended:
-    """A file that only grows, except for a restart. `kept`: the note that the file agrees with."""
+class LiveObject:
+    """One object, which cannot grow: each process writes the whole of it when it ends."""
 
-    keeps_notes = True
+    pages = 0
 
-    def __init__(self, path: Path, kept: Note | None) -> None:
-        self._path = place(path)
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        _lock(self._fd, path)
-        stat = os.fstat(self._fd)
-        self.inode = stat.st_ino
-        agrees = kept is not None and kept.inode == stat.st_ino and stat.st_size >= kept.length
-        self.kept = kept if agrees else None
-        self.length = 0
-        if self.kept is not None:
-            os.ftruncate(self._fd, self.kept.length)
-            self.length = self.kept.length
+    def __init__(self, rows: PageRows, out: ObjectPlace, chosen: Format, data_dir: Path) -> None:
+        self._rows, self._out, self._chosen = rows, out, chosen
+        self._note_path = note_path(data_dir, rows.crawl, out)
+        # A resumed crawl finds the output, even after a kill.
+        write_note(self._note_path, Note(path=place_of(out), format=chosen.value))
 
-    def restart(self, head: bytes) -> int:
-        os.ftruncate(self._fd, 0)
-        self.length = 0
-        self._write(head)
-        return self.length
+    def step(self) -> None:
+        """Objects cannot be appended to."""
 
-    def append(self, blocks: Iterable[bytes]) -> int:
-        tally = Tally()
-        self._write(b"".join(tally.each(blocks)))
-        return tally.n
-
-    def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            written = os.pwrite(self._fd, view, self.length)
-            view = view[written:]
-            self.length += written
-
-    def sync(self) -> None:
-        os.fdatasync(self._fd)
-
-    def close(self) -> None:
-        os.close(self._fd)
+    def close(self, *, finished: bool) -> None:
+        """Write the object; it replaces that of an earlier process."""
+        self.pages = page_export.export(self._rows, self._out, self._chosen)
+        if finished:
+            self._note_path.unlink(missing_ok=True)
 
 
-class _Piped(_Appended):
-    """A pipe or a device: what was written cannot be taken back, so each process writes everything."""
-
-    keeps_notes = False
-
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        self.kept, self.length, self.inode = None, 0, 0
-
-    def restart(self, head: bytes) -> int:
-        self._write(head)
-        return self.length
-
-    def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
-        self.length += len(data)
+def live_output(rows: PageRows, out: Path | ObjectPlace, chosen: Format, data_dir: Path) -> LiveOutput | LiveObject:
+    """Open the output of a crawl, or continue it."""
+    if isinstance(out, ObjectPlace) and chosen is not Format.MARKDOWN:
+        return LiveObject(rows, out, chosen, data_dir)
+    return LiveOutput(rows, out, chosen, data_dir)
 
 
-class _RowGroupFile:
-    """Parquet: row groups in a hidden file beside the output, which replaces the output when it is complete."""
-
-    keeps_notes = True
-    kept = None
-    inode = 0
-
-    def __init__(self, path: Path, columns: dict[str, str]) -> None:
-        self._path = place(path)
-        self._hidden = _hidden(self._path)
-        self._columns = columns
-        self._fd = os.open(self._hidden, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666 & ~umask())
-        _lock(self._fd, path)
-        self._groups: RowGroups | None = None
-        self.length = 0
-
-    def restart(self, _: bytes) -> int:
-        os.ftruncate(self._fd, 0)
-        os.lseek(self._fd, 0, os.SEEK_SET)
-        self._groups = RowGroups(self._columns, self._write)
-        return 0
-
-    def append(self, rows: Iterable[dict[str, Any]]) -> int:
-        assert self._groups is not None
-        return self._groups.add(rows)
-
-    def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
-        self.length += len(data)
-
-    def sync(self) -> None:
-        """Row groups count only with the footer."""
-
-    def close(self) -> None:
-        try:
-            if self._groups is not None:
-                self._groups.close()
-                os.fsync(self._fd)
-                os.replace(self._hidden, self._path)
-        finally:
-            os.close(self._fd)
+_File = AppendedFile | RowGroupFile | MarkdownFolder
 
 
-_File = _Appended | _RowGroupFile
-
-
-def _opened(out: Path, note: Note, kept: Note | None, columns: dict[str, str]) -> _File:
-    if note.format == Format.PARQUET:
-        return _RowGroupFile(out, columns)
-    if is_special(out):
-        return _Piped(out)
+def _opened(out: Path | ObjectPlace, note: Note, kept: Note | None, rows: PageRows) -> _File:
     same = kept is not None and (kept.path, kept.format) == (note.path, note.format)
-    return _Appended(out, kept if same else None)
-
-
-def _hidden(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
-
-
-def _lock(fd: int, path: Path) -> None:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise UsageError(f"Another crawl is writing to {path}. Use another --out, or wait until it ends.") from None
+    if note.format == Format.MARKDOWN:
+        writer = MarkdownWriter(rows.store, rows.segments, False, rows.crawl.id, rows.limits)
+        return MarkdownFolder(out, writer, kept if same else None)
+    assert isinstance(out, Path)
+    if note.format == Format.PARQUET:
+        return RowGroupFile(out, rows.columns)
+    if is_special(out):
+        return PipedFile(out)
+    return AppendedFile(out, kept if same else None)
 
 
 def _settled(store: Store, crawl: Crawl) -> int:
@@ -289,19 +166,3 @@ def _settled(store: Store, crawl: Crawl) -> int:
         return store.run(pages.settled_to, crawl.n)
     with store.read() as tx:
         return pages.settled_to(tx, crawl.n)
-
-
-def _folder(data_dir: Path) -> Path:
-    return data_dir / "outputs"
-
-
-def _note_path(data_dir: Path, crawl: Crawl, out: Path) -> Path:
-    digest = hashlib.sha256(str(out.absolute()).encode("utf-8", "surrogateescape")).hexdigest()
-    return _folder(data_dir) / f"{crawl.id}-{digest[:12]}.json"
-
-
-def _read(path: Path) -> Note | None:
-    try:
-        return Note(**json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError):
-        return None

@@ -143,7 +143,7 @@ def umask() -> int:
 
 #: marks a folder as an export, so that the next export may replace it
 MARK = ".curtsy-export"
-_MARK_TEXT = b"Made by curtsy export. The next export to this folder replaces it.\n"
+MARK_TEXT = b"Made by curtsy export. The next export to this folder replaces it.\n"
 
 
 def replace_folder(out: Path | ObjectPlace, fill: Callable[[Callable[[str, Iterable[bytes]], None]], int]) -> int:
@@ -154,7 +154,7 @@ def replace_folder(out: Path | ObjectPlace, fill: Callable[[Callable[[str, Itera
     if isinstance(out, ObjectPlace):
         folder = out.folder()
         folder.clear()
-        folder.write(MARK, [_MARK_TEXT])
+        folder.write(MARK, [MARK_TEXT])
         return fill(folder.write)
     return _replace_local(place(out), fill)
 
@@ -163,7 +163,7 @@ def _replace_local(out: Path, fill: Callable[[Callable[[str, Iterable[bytes]], N
     made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
         os.chmod(made, 0o777 & ~umask())
-        (made / MARK).write_bytes(_MARK_TEXT)
+        (made / MARK).write_bytes(MARK_TEXT)
 
         def write(name: str, blocks: Iterable[bytes]) -> None:
             (made / name).parent.mkdir(parents=True, exist_ok=True)
@@ -304,9 +304,9 @@ class ObjectFolder:
         """Return whether there is any object under the prefix."""
         return self._objects.any()
 
-    def clear(self) -> None:
-        """Delete everything in it."""
-        self._objects.clear()
+    def clear(self, keep: str | None = None) -> None:
+        """Delete everything in it, except the file of that name."""
+        self._objects.clear(keep)
 
     @contextmanager
     def hold(self) -> Iterator[None]:

@@ -176,11 +176,12 @@ class Objects:
         except (BaseError, OSError) as error:
             raise self._unavailable("written", error) from error
 
-    def clear(self) -> None:
-        """Delete everything under the prefix."""
+    def clear(self, keep: str | None = None) -> None:
+        """Delete everything under the prefix, except the object of that name."""
         try:
             for part in obstore.list(self._store, chunk_size=1000):
-                obstore.delete(self._store, [entry["path"] for entry in part])
+                if doomed := [entry["path"] for entry in part if entry["path"] != keep]:
+                    obstore.delete(self._store, doomed)
         except (BaseError, OSError) as error:
             raise self._unavailable("deleted", error) from error
 

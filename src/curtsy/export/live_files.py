@@ -1,0 +1,144 @@
+"""Files of a running crawl's output: one that grows, a pipe, and Parquet row groups."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from curtsy.core.errors import UsageError
+from curtsy.export.live_notes import Note
+from curtsy.export.tables import RowGroups, Tally
+from curtsy.export.targets import place, umask
+
+
+def check_free(out: Path) -> None:
+    """Raise UsageError if another process writes to this file or folder."""
+    for path in (out, _hidden(out)):
+        if path.is_file() or path.is_dir():
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            lock(fd, out)
+            os.close(fd)
+
+
+def lock(fd: int, path: Path) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise UsageError(f"Another crawl is writing to {path}. Use another --out, or wait until it ends.") from None
+
+
+class AppendedFile:
+    """A file that only grows, except for a restart. `kept`: the note that the file agrees with."""
+
+    keeps_notes = True
+
+    def __init__(self, path: Path, kept: Note | None) -> None:
+        self._path = place(path)
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        lock(self._fd, path)
+        stat = os.fstat(self._fd)
+        #: a file that something else put there is written again
+        self.identity = str(stat.st_ino)
+        agrees = kept is not None and kept.identity == self.identity and stat.st_size >= kept.length
+        self.kept = kept if agrees else None
+        self.length = 0
+        if self.kept is not None:
+            os.ftruncate(self._fd, self.kept.length)
+            self.length = self.kept.length
+
+    def restart(self, head: bytes) -> int:
+        os.ftruncate(self._fd, 0)
+        self.length = 0
+        self._write(head)
+        return self.length
+
+    def append(self, blocks: Iterable[bytes]) -> int:
+        tally = Tally()
+        self._write(b"".join(tally.each(blocks)))
+        return tally.n
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            written = os.pwrite(self._fd, view, self.length)
+            view = view[written:]
+            self.length += written
+
+    def sync(self) -> None:
+        os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class PipedFile(AppendedFile):
+    """A pipe or a device: what was written cannot be taken back, so each process writes everything."""
+
+    keeps_notes = False
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        self.kept, self.length, self.identity = None, 0, ""
+
+    def restart(self, head: bytes) -> int:
+        self._write(head)
+        return self.length
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
+        self.length += len(data)
+
+
+class RowGroupFile:
+    """Parquet: row groups in a hidden file beside the output, which replaces the output when it is complete."""
+
+    keeps_notes = True
+    kept = None
+    identity = ""
+
+    def __init__(self, path: Path, columns: dict[str, str]) -> None:
+        self._path = place(path)
+        self._hidden = _hidden(self._path)
+        self._columns = columns
+        self._fd = os.open(self._hidden, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666 & ~umask())
+        lock(self._fd, path)
+        self._groups: RowGroups | None = None
+        self.length = 0
+
+    def restart(self, _: bytes) -> int:
+        os.ftruncate(self._fd, 0)
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        self._groups = RowGroups(self._columns, self._write)
+        return 0
+
+    def append(self, rows: Iterable[dict[str, Any]]) -> int:
+        assert self._groups is not None
+        return self._groups.add(rows)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
+        self.length += len(data)
+
+    def sync(self) -> None:
+        """Row groups count only with the footer."""
+
+    def close(self) -> None:
+        try:
+            if self._groups is not None:
+                self._groups.close()
+                os.fsync(self._fd)
+                os.replace(self._hidden, self._path)
+        finally:
+            os.close(self._fd)
+
+
+def _hidden(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")

@@ -158,22 +158,22 @@ def _header(about: str) -> str:
 def _method(path: str, method: str, operation: Operation, schemas: dict[str, Schema], *, blocking: bool) -> str:
     arguments = _Arguments(path, operation, schemas)
     kind, result, statuses = _response(operation)
-    events = kind == "events"
-    returns = f"{'' if blocking else 'Async'}Iterator[{result}]" if events else result
-    define = "    def" if blocking or events else "    async def"
+    streams = kind in ("events", "blocks")
+    returns = f"{'' if blocking else 'Async'}Iterator[{result}]" if streams else result
+    define = "    def" if blocking or streams else "    async def"
     lines = [f"{define} {operation['operationId']}("]
     lines += [f"        {parameter}," for parameter in ["self", *arguments.parameters]]
     lines.append(f"    ) -> {returns}:")
     about = _wrapped(operation["description"], 106)
     lines += [f'        """{about[0]}', *(f"        {line}" for line in about[1:]), '        """'] if about else []
-    call = "self._events" if events else "self._call"
+    call = f"self._{kind}" if streams else "self._call"
     if not blocking:
-        call = "self._events_async" if events else "await self._call_async"
+        call = f"{call}_async" if streams else f"await {call}_async"
     passed = [f'"{method.upper()}"', arguments.path, *arguments.passed]
-    passed += [f'kind="{kind}"'] if kind not in ("json", "events") else []
-    passed += [f"accepted=({', '.join(map(str, statuses))},)"] if statuses != [200] and not events else []
+    passed += [f'kind="{kind}"'] if kind != "json" and not streams else []
+    passed += [f"accepted=({', '.join(map(str, statuses))},)"] if statuses != [200] and not streams else []
     made = f"{call}({', '.join(passed)})"
-    lines.append(f"        return {made}" if events else f"        return cast({_cast(result)}, {made})")
+    lines.append(f"        return {made}" if streams else f"        return cast({_cast(result)}, {made})")
     return "\n".join(lines)
 
 
@@ -242,7 +242,9 @@ def _response(operation: Operation) -> tuple[str, str, list[int]]:
     found: dict[tuple[str, str], list[int]] = {}
     for status, response in operation["responses"].items():
         if "$ref" not in response:
-            found.setdefault(_content_type(response.get("content", {})), []).append(int(status))
+            kind, result = _content_type(response.get("content", {}))
+            kind = "blocks" if response.get("x-streamed") else kind
+            found.setdefault((kind, result), []).append(int(status))
     if len(found) != 1:
         raise UnsupportedSpec(f"{operation['operationId']}: responses of several types")
     (kind, result), statuses = found.popitem()

@@ -37,6 +37,7 @@ from curtsy.export import page_increments, record_increments, tables, targets
 from curtsy.export import pages as export
 from curtsy.export import records as record_export
 from curtsy.export.page_rows import PageRows, pages_of
+from curtsy.export.request import ExportRequest
 from curtsy.export.tables import Format
 from curtsy.export.targets import LocalFolder, target_of
 from curtsy.store import pages, records
@@ -447,7 +448,7 @@ def recorded(stored: StoredPages) -> StoredPages:
 def test_only_published_records_are_exported(recorded: StoredPages, tmp_path: Path, name: str) -> None:
     out = tmp_path / name
     chosen = export.format_of(out, None)
-    record_export.check(chosen)
+    ExportRequest(what="records", format=chosen).check()
     assert record_export.export_records(recorded.store, recorded.crawl, out, chosen) == 1
     with duckdb.connect() as db:
         found = db.execute(f"SELECT \"schema\", version, data::JSON->>'name', url FROM '{out}'").fetchall()

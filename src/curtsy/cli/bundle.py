@@ -7,12 +7,10 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import show
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
-from curtsy.cli.results import judged
+from curtsy.cli.backends import Api, backend
+from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
 from curtsy.export import bundle as bundles
-from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.targets import target_of
-from curtsy.store import crawls
 
 
 def bundle(
@@ -24,6 +22,7 @@ def bundle(
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
+    api: Api = None,
 ) -> None:
     """Write a crawl to hand over: report, tables, audit.
 
@@ -31,14 +30,9 @@ def bundle(
     """
     target = target_of(out)
     bundles.check_target(target)
-    with stored(config, data_dir) as (settings, store):
-        with store.read() as tx:
-            found = crawls.get(tx, crawl)
-        verdict = judged(store, settings.agent, crawl=found.n)
-        audit = {"polite": verdict.polite} | verdict.document()
-        names = bundles.write(PageRows(store, segments_of(settings), found), target, audit)
+    done = backend(api, config, data_dir).bundle(crawl, target)
     if as_json:
-        show.document({"id": found.id, "out": out, "files": names})
+        show.document({"id": done["id"], "out": out, "files": done["files"]})
         return
     opened = f"unpack {out}, and open report.html" if str(out).endswith(".zip") else f"open {out}/report.html"
-    show.note(f"{show.number(len(names), 'file')} written to {out}. To look at it, {opened} in a browser.")
+    show.note(f"{show.number(len(done['files']), 'file')} written to {out}. To look at it, {opened} in a browser.")

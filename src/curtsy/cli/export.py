@@ -7,25 +7,15 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import show
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
+from curtsy.cli.backends import Api, backend
+from curtsy.cli.export_progress import ExportProgress
+from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
+from curtsy.client.backend import Document
 from curtsy.core.errors import UsageError
-from curtsy.core.model import Crawl
-from curtsy.export import (
-    page_increments,
-    pages,
-    partitions,
-    record_increments,
-    record_tables,
-    records,
-    table_sets,
-    url_tables,
-)
-from curtsy.export.page_rows import PageRows, check_content, segments_of
+from curtsy.export import pages, table_sets, writing
+from curtsy.export.request import TABLES, ExportRequest
 from curtsy.export.tables import Format as PageFormat
 from curtsy.export.targets import Target, target_of
-from curtsy.store import crawls
-from curtsy.store import pages as stored_pages
-from curtsy.store.engine import Store
 
 Out = Annotated[
     str | None,
@@ -95,6 +85,7 @@ def export(
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
+    api: Api = None,
 ) -> None:
     """Export the pages, records or URLs of a crawl."""
     _check_what(what, to_stdout=out is None, as_json=as_json)
@@ -105,79 +96,50 @@ def export(
             "--records" if flat else "--urls", incremental=incremental, full_page=full_page, what=what == "records",
             partition_by=partition_by is not None, with_=content is not None, urls=flat and urls,
         )  # fmt: skip
-        _tables(crawl, out, format_, csv_safe, lists, config, data_dir, as_json, urls)
-        return
-    target = target_of(out)
-    chosen = _partitioned_format(target, format_) if partition_by else pages.format_of(target, format_)
-    _check_format(chosen, what, csv_safe, full_page)
-    names = _content(content, chosen, what)
+        what = "tables" if flat else "urls"
     if partition_by is not None:
         _refuse("--partition-by", incremental=incremental, what=what == "records")
-        partitions.check(partition_by, chosen)
-    if incremental:
-        page_increments.check_target(target, chosen)
-    else:
-        pages.check_target(target, chosen, partitioned=partition_by is not None)
-    with stored(config, data_dir) as (settings, store):
-        with store.read() as tx:
-            found = crawls.get(tx, crawl)
-        if not incremental:
-            _check_any(store, found, what)
-        if what == "records":
-            write_records = record_increments.add if incremental else records.export_records
-            written = write_records(store, found, target, chosen, csv_safe)
-        else:
-            rows = PageRows(store, segments_of(settings), found, names)
-            if incremental:
-                written = page_increments.add(rows, target, chosen, csv_safe, full_page)
-            else:
-                written = pages.export(rows, target, chosen, csv_safe, full_page, partition_by)
-    if as_json:
-        show.document({"id": found.id, "format": chosen.value, "out": out, what: written})
-    elif out is not None:
-        show.note(f"{written:,} {'new ' if incremental else ''}{what} written to {out}")
-
-
-def _check_any(store: Store, crawl: Crawl, what: str) -> None:
-    """Raise UsageError if there is nothing to export: an empty file would look like a result."""
-    if what == "records":
-        record_tables.check(store, crawl)
-        return
-    with store.read() as tx:
-        n = stored_pages.how_many(tx, crawl.n)
-    if not n:
-        raise UsageError(f"Crawl {crawl.id} has no pages. See why with: curtsy export {crawl.id} --urls")
-
-
-def _tables(
-    crawl: str, out: str | None, format_: str | None, csv_safe: bool, lists: str | None, config: Config,
-    data_dir: DataDir, as_json: bool, urls: bool,
-) -> None:  # fmt: skip
     target = target_of(out)
-    chosen = _table_format(target, format_, csv_safe)
-    if lists not in (None, "rows", "json"):
-        raise UsageError(f"Invalid --lists {lists!r}. Use rows or json.")
-    with stored(config, data_dir) as (_, store):
-        with store.read() as tx:
-            found = crawls.get(tx, crawl)
-        if urls:
-            tables = url_tables.tables(store, found)
-        else:
-            tables = record_tables.tables(store, found, lists_as_json=lists == "json")
-        written, places = table_sets.write(tables, target, chosen, csv_safe)
-    what = "urls" if urls else "records"
+    wanted = ExportRequest(
+        what=what,
+        format=_format(target, format_, what, partition_by is not None),
+        csv_safe=csv_safe,
+        full_page=full_page,
+        content=tuple(dict.fromkeys(name for word in content or () for name in word.split(","))),
+        partition_by=partition_by,
+        lists=lists or "rows",
+    )
+    wanted.check()
+    writing.check_target(wanted, target, incremental=incremental)
+    # Lines on a terminal would mix with those of an export to standard output.
+    progress = None if target is None else ExportProgress()
+    done = backend(api, config, data_dir).export(crawl, wanted, target, incremental=incremental, progress=progress)
+    _say(done, wanted, out, incremental, as_json)
+
+
+def _say(done: Document, wanted: ExportRequest, out: str | None, incremental: bool, as_json: bool) -> None:
+    shown = {"tables": "records"}.get(wanted.what, wanted.what)
+    files = {} if done["files"] is None else {"files": done["files"]}
     if as_json:
-        show.document({"id": found.id, "format": chosen.value, "out": out, "files": places, what: written})
+        show.document({"id": done["id"], "format": wanted.format, "out": out} | files | {shown: done["rows"]})
     elif out is not None:
-        show.note(f"{written:,} {'URLs' if urls else what} written to {', '.join(places)}")
+        kind = {"urls": "URL"}.get(shown, shown.removesuffix("s"))
+        amount = f"All {kind}s" if done["rows"] is None else show.number(done["rows"], kind)
+        new = amount.replace(" ", " new ", 1) if incremental else amount
+        show.note(f"{new} written to {', '.join(done['files'] or [out])}")
 
 
-def _table_format(target: Target, format_: str | None, csv_safe: bool) -> table_sets.TableFormat:
-    chosen = table_sets.format_of(target, format_)
-    if csv_safe and chosen != "csv":
-        raise UsageError(f"--csv-safe works with CSV only, not with {chosen}.")
-    table_sets.check_target(target, chosen)
-    return chosen
+def _format(target: Target, given: str | None, what: str, partitioned: bool) -> str:
+    if what in TABLES:
+        return table_sets.format_of(target, given)
+    if not partitioned:
+        return pages.format_of(target, given)
+    if target is not None and target.name.endswith(tuple(pages.ENDINGS)):
+        raise UsageError(
+            f"--partition-by writes a folder, but {target} names a file. Use --out FOLDER --format FORMAT."
+        )
+    # A folder has no ending.
+    return pages.format_of(target, given or PageFormat.PARQUET)
 
 
 def _refuse(option: str, **given: bool) -> None:
@@ -187,35 +149,8 @@ def _refuse(option: str, **given: bool) -> None:
             raise UsageError(f"--{name.strip('_').replace('_', '-')} does not work with {option}. Remove one of them.")
 
 
-def _partitioned_format(target: Target, format_: str | None) -> PageFormat:
-    """A folder has no ending: Parquet, unless --format says otherwise."""
-    if target is not None and target.name.endswith(tuple(pages.ENDINGS)):
-        raise UsageError(
-            f"--partition-by writes a folder, but {target} names a file. Use --out FOLDER --format FORMAT."
-        )
-    return pages.format_of(target, format_ or PageFormat.PARQUET)
-
-
-def _content(given: list[str] | None, chosen: PageFormat, what: str) -> tuple[str, ...]:
-    """The columns of --with; several may be in one word: text,markdown."""
-    names = tuple(dict.fromkeys(name for word in given or () for name in word.split(",")))
-    check_content(names)
-    if names and (what != "pages" or chosen not in (PageFormat.JSONL, PageFormat.PARQUET)):
-        raise UsageError("--with works with pages as jsonl or parquet only. Use one of these formats.")
-    return names
-
-
 def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
     if what not in ("pages", "records"):
         raise UsageError(f"Invalid --what {what!r}. Use pages or records.")
     if as_json and to_stdout:
         raise UsageError(f"With --json, standard output is for the document: export the {what} with --out PATH.")
-
-
-def _check_format(chosen: PageFormat, what: str, csv_safe: bool, full_page: bool) -> None:
-    if full_page and chosen != "markdown":
-        raise UsageError(f"--full-page works with Markdown only, not with {chosen}.")
-    if csv_safe and chosen != "csv":
-        raise UsageError(f"--csv-safe works with CSV only, not with {chosen}.")
-    if what == "records":
-        records.check(chosen)

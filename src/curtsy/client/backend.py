@@ -5,8 +5,11 @@ Both implementations (`local`, `remote`) return the documents of the HTTP API as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
+
+from curtsy.export.request import ExportRequest
+from curtsy.export.targets import Target
 
 Document = dict[str, Any]
 #: makes the command that resumes a crawl from its id and the settings that are stored with it
@@ -122,3 +125,26 @@ class Backend(Protocol):
 
     def count_pages(self, crawl: str | None) -> int:
         """How many pages `scan_pages` has."""
+
+    def page_details(self, target: str, crawl: str | None, parts: Collection[str]) -> Document:
+        """A page by its URL or id, as a row, with `has_content` and these parts: `headers`, `text`, `markdown`,
+        `links`, `records`, `history`.
+        """
+
+    # Exports
+
+    def export(
+        self,
+        crawl: str,
+        wanted: ExportRequest,
+        target: Target,
+        *,
+        incremental: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Document:
+        """Writes an export; its crawl's `id`, how many `rows` it has (None if that is not known), and its `files` if
+        tables are separate files. `progress` is called with the number of pages read from the store.
+        """
+
+    def bundle(self, crawl: str, target: Target) -> Document:
+        """Writes a crawl to hand over; its `id` and the names of the `files`."""

@@ -20,6 +20,8 @@ _TIMEOUT_S = 60.0
 #: an interrupted upload is retried for this long: a server that was killed holds it for 15 s
 _PATIENCE_S = 40.0
 _PAUSE_S = 1.0
+#: bytes of a download in memory
+_BLOCK = 256 * 1024
 
 
 class _Disconnected(Unavailable):
@@ -97,6 +99,13 @@ class Client:
             if answer.status >= 400:
                 self.read(answer.status, answer.read())
             yield answer
+
+    def blocks(self, path: str, **query: Any) -> Iterator[bytes]:
+        """The body of a download, in blocks as it arrives."""
+        # The reader of these blocks may fail to write them: its errors must not look like errors of the server.
+        with self.stream("GET", _with_query(path, query), {}) as answer:
+            while block := answer.read(_BLOCK):
+                yield block
 
     @contextmanager
     def _response(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -26,11 +26,18 @@ from curtsy.core.errors import Damaged, UsageError
 from curtsy.core.model import Crawl, Page, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.times import since_ms, timestamp
-from curtsy.export.page_rows import segments_of
-from curtsy.records import extraction, learned_selectors, plan, review, serialize
+from curtsy.export import bundle as bundles
+from curtsy.export import page_details, writing
+from curtsy.export.page_rows import PageRows, segments_of
+from curtsy.export.request import ExportRequest
+from curtsy.export.targets import Target
+from curtsy.records import extraction, learned_selectors, plan, review, review_queue, serialize
+from curtsy.records.review_queue import ReviewFilter
+from curtsy.records.review_undo import undo
 from curtsy.rules.folding import Folding
 from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
+from curtsy.services.document_process import limits_of
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import crawls, deletion, pages, schedules, url_queries
 from curtsy.store.crawls import CrawlFilter
@@ -367,6 +374,38 @@ class LocalBackend:
     def count_pages(self, crawl: str | None) -> int:
         with self._store() as store, store.read() as tx:
             return pages.how_many(tx, None if crawl is None else crawls.get(tx, crawl).n)
+
+    def page_details(self, target: str, crawl: str | None, parts: Collection[str]) -> Document:
+        with self._store() as store:
+            return page_details.document(page_details.find(store, self.settings, target, crawl), parts)
+
+    # Exports
+
+    def export(
+        self,
+        crawl: str,
+        wanted: ExportRequest,
+        target: Target,
+        *,
+        incremental: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Document:
+        with self._store() as store, closing(segments_of(self.settings)) as segments:
+            found = self._with_members(store, crawl)
+            rows = PageRows(store, segments, found, wanted.content, limits_of(self.settings), progress)
+            n, files = writing.write(rows, wanted, target, incremental=incremental)
+        return {"id": found.id, "rows": n, "files": files}
+
+    def bundle(self, crawl: str, target: Target) -> Document:
+        with self._store() as store, closing(segments_of(self.settings)) as segments:
+            found = self._with_members(store, crawl)
+            audit = bundles.audit_of(store, self.settings, found)
+            return {"id": found.id, "files": bundles.write(PageRows(store, segments, found), target, audit)}
+
+    @staticmethod
+    def _with_members(store: Store, id: str) -> Crawl:
+        with store.read() as tx:
+            return crawls.get(tx, id)
 
     @staticmethod
     def _crawl(store: Store, id: str) -> Crawl:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,10 @@ from curtsy.client.backend import Document, ResumeCommand
 from curtsy.client.http import Client, word
 from curtsy.control import explain as explaining
 from curtsy.core.errors import UsageError
+from curtsy.export import writing
+from curtsy.export.page_details import PARTS
+from curtsy.export.request import ExportRequest
+from curtsy.export.targets import Target
 from curtsy.grounding import schema as schemas
 
 #: dead letters that one request may replay
@@ -198,6 +202,40 @@ class RemoteBackend:
 
     def count_pages(self, crawl: str | None) -> int:
         return int(self.crawl(crawl or "last")["counts"]["pages"])
+
+    def page_details(self, target: str, crawl: str | None, parts: Collection[str]) -> Document:
+        found = self._get("/v1/show", url=target, crawl=crawl, parts=",".join(parts) or "none")
+        return {name: value for name, value in found.items() if name not in PARTS or name in parts}
+
+    # Exports
+
+    def export(
+        self,
+        crawl: str,
+        wanted: ExportRequest,
+        target: Target,
+        *,
+        incremental: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> Document:
+        if incremental:
+            raise UsageError("--incremental does not work with --api. Export to a new folder, or use --data-dir.")
+        id = self.crawl(crawl)["id"]
+        query: dict[str, Any] = {
+            "what": wanted.what, "format": wanted.format, "content": ",".join(wanted.content) or None,
+            "partition_by": wanted.partition_by, "lists": wanted.lists if wanted.what == "tables" else None,
+            "csv_safe": "true" if wanted.csv_safe else None, "full_page": "true" if wanted.full_page else None,
+        }  # fmt: skip
+        blocks = self._client.blocks(f"/v1/crawls/{id}/export", **query)
+        n, files = writing.write_received(blocks, wanted, target)
+        return {"id": id, "rows": n, "files": files}
+
+    def bundle(self, crawl: str, target: Target) -> Document:
+        id = self.crawl(crawl)["id"]
+        return {
+            "id": id,
+            "files": writing.write_received_bundle(self._client.blocks(f"/v1/crawls/{id}/bundle"), target),
+        }
 
     def _get(self, path: str, **query: Any) -> Document:
         found: Document = self._client.get(path, **query)

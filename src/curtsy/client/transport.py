@@ -6,11 +6,15 @@ import asyncio
 import http.client
 import json
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from curtsy.client.http import Client, word
 from curtsy.core.errors import Unavailable
+
+T = TypeVar("T")
+#: bytes of a download in memory
+_BLOCK = 256 * 1024
 
 
 class Event(NamedTuple):
@@ -56,13 +60,25 @@ class Asked:
         with self._client.stream(method, _with_query(path, query), sent_headers) as answer:
             yield from _parsed(answer)
 
-    async def _events_async(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
-        events = self._events(*args, **kwargs)
-        try:
-            while (event := await asyncio.to_thread(next, events, None)) is not None:
-                yield event
-        finally:
-            await asyncio.to_thread(events.close)  # type: ignore[attr-defined]
+    def _events_async(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
+        return _in_threads(self._events(*args, **kwargs))
+
+    def _blocks(self, method: str, path: str, query: Mapping[str, Any] | None = None) -> Iterator[bytes]:
+        """A download in blocks, as it arrives."""
+        with self._client.stream(method, _with_query(path, query), self._headers) as answer:
+            while block := answer.read(_BLOCK):
+                yield block
+
+    def _blocks_async(self, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
+        return _in_threads(self._blocks(*args, **kwargs))
+
+
+async def _in_threads(items: Iterator[T]) -> AsyncIterator[T]:
+    try:
+        while (item := await asyncio.to_thread(next, items, None)) is not None:
+            yield item
+    finally:
+        await asyncio.to_thread(items.close)  # type: ignore[attr-defined]
 
 
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:

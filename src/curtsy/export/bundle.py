@@ -13,22 +13,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from curtsy.control.stored_audit import judged
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
+from curtsy.core.settings import Settings
 from curtsy.export import page_rows, record_tables, report, url_tables, xlsx
 from curtsy.export.page_rows import PageRows
-from curtsy.export.tables import Format, Sink, Table, Tally, table
+from curtsy.export.tables import Format, Table, Tally, table
 from curtsy.export.targets import Target, check_file, check_folder, replace_folder, write_whole
+from curtsy.export.zipped import File, zipped
 from curtsy.records import serialize
 from curtsy.store import crawls, pages, records
 from curtsy.store.engine import Store
 
-File = tuple[str, Iterator[bytes]]
 #: options of a crawl that may hold secrets
 _WITHHELD = ("webhook", "webhook_secret")
 _README = """This is a crawl by Curtsy, to hand over.
@@ -60,11 +61,36 @@ def check_target(out: Target) -> bool:
 
 def write(rows: PageRows, out: Target, audit: dict[str, Any]) -> list[str]:
     """Write the bundle; return the names of its files."""
+    check(rows)
+    return write_files(files(rows, audit), out)
+
+
+def audit_of(store: Store, settings: Settings, crawl: Crawl) -> dict[str, Any]:
+    """The check of the request log, as audit.json has it."""
+    verdict = judged(store, settings.agent, crawl=crawl.n)
+    return {"polite": verdict.polite} | verdict.document()
+
+
+def check(rows: PageRows) -> None:
+    """Raise UsageError if there is nothing to hand over."""
+    with rows.store.read() as tx:
+        any_page = bool(pages.how_many(tx, rows.crawl.n))
+    if not any_page:
+        id = rows.crawl.id
+        raise UsageError(f"Crawl {id} has no pages. See why with: curtsy export {id} --urls")
+
+
+def files(rows: PageRows, audit: dict[str, Any]) -> Iterator[File]:
+    """The files of the bundle; each must be read before the next."""
+    return _hashed(_files(rows, audit))
+
+
+def write_files(found: Iterable[File], out: Target) -> list[str]:
+    """Write the files to a folder or a zip file; return their names."""
     assert out is not None
-    found = _hashed(_files(rows, audit))
     names: list[str] = []
     if out.name.endswith(".zip"):
-        write_whole(out, _zipped(found, names))
+        write_whole(out, zipped(found, names))
         return names
 
     def fill(write: Any) -> int:
@@ -79,10 +105,6 @@ def write(rows: PageRows, out: Target, audit: dict[str, Any]) -> list[str]:
 
 def _files(rows: PageRows, audit: dict[str, Any]) -> Iterator[File]:
     store, crawl = rows.store, rows.crawl
-    with store.read() as tx:
-        any_page = bool(pages.how_many(tx, crawl.n))
-    if not any_page:
-        raise UsageError(f"Crawl {crawl.id} has no pages. See why with: curtsy export {crawl.id} --urls")
     facts = _facts(store, crawl, audit)
     if _has_records(store, crawl):
         tables = record_tables.tables(store, crawl)
@@ -138,7 +160,7 @@ def _hashed(files: Iterable[File]) -> Iterator[File]:
     """The files, and at the end their digests as `sha256sum` writes them."""
     sums: list[str] = []
 
-    def each(name: str, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    def each(name: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
         digest = hashlib.sha256()
         for block in blocks:
             digest.update(block)
@@ -148,15 +170,3 @@ def _hashed(files: Iterable[File]) -> Iterator[File]:
     for name, blocks in files:
         yield name, each(name, blocks)
     yield "SHA256SUMS", iter(("".join(sums).encode(),))
-
-
-def _zipped(files: Iterable[File], names: list[str]) -> Iterator[bytes]:
-    sink = Sink()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as package:
-        for name, blocks in files:
-            names.append(name)
-            with package.open(name, "w", force_zip64=True) as file:
-                for block in blocks:
-                    file.write(block)
-                    yield sink.take()
-    yield sink.take()

@@ -17,6 +17,7 @@ from curtsy.core.errors import UsageError
 from curtsy.export.page_rows import PageRows, with_listings
 from curtsy.export.tables import Format, Tally, iso, table
 from curtsy.export.targets import ObjectPlace, replace_folder
+from curtsy.export.zipped import File
 from curtsy.store import pages
 
 BY = ("host", "date")
@@ -33,17 +34,27 @@ def check(by: str, chosen: Format) -> None:
 def export(rows: PageRows, by: str, out: Path | ObjectPlace, chosen: Format, csv_safe: bool = False) -> int:
     """Write the folder; return the number of pages."""
     written = Tally()
-    # The name of the folder has the value: readers add it as a column.
-    columns = {name: kind for name, kind in rows.columns.items() if name != by}
 
     def fill(write: Any) -> int:
-        for value, group in groupby(_ordered(rows, by), itemgetter(0)):
-            shown = ({name: row[name] for name in columns} for _, row in group)
-            name = f"{by}={quote(value, safe='')}/pages.{chosen}"
-            write(name, table(shown, columns, chosen, written, csv_safe))
+        for name, blocks in files(rows, by, chosen, written, csv_safe):
+            write(name, blocks)
         return written.n
 
     return replace_folder(out, fill)
+
+
+def files(rows: PageRows, by: str, chosen: Format, written: Tally, csv_safe: bool = False) -> Iterator[File]:
+    """The files of the folder; each must be read before the next."""
+    # The name of the folder has the value: readers add it as a column.
+    columns = {name: kind for name, kind in rows.columns.items() if name != by}
+    for value, group in groupby(_ordered(rows, by), itemgetter(0)):
+        shown = ({name: row[name] for name in columns} for _, row in group)
+        yield f"{place(by, value)}/pages.{chosen}", table(shown, columns, chosen, written, csv_safe)
+
+
+def place(by: str, value: str) -> str:
+    """The folder of one value."""
+    return f"{by}={quote(value, safe='')}"
 
 
 def _ordered(rows: PageRows, by: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -4,9 +4,9 @@ withheld values never leave the store."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
-from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
 from curtsy.export.tables import Format, Tally, iso, table
@@ -39,19 +39,18 @@ COLUMNS = {
 _NESTED = ("data", "fields", "scores", "confidence", "failure")
 
 
-def check(chosen: Format) -> None:
-    """Raise UsageError for formats that records do not have."""
-    if chosen in (Format.MARKDOWN, Format.WARC):
-        raise UsageError(f"Records cannot be written as {chosen}. Use jsonl, csv or parquet.")
-
-
 def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:
     """Write all published records of a crawl under its current schema; return their number."""
     written = Tally()
+    write_whole(out, blocks_of(store, crawl, chosen, written, csv_safe))
+    return written.n
+
+
+def blocks_of(store: Store, crawl: Crawl, chosen: Format, written: Tally, csv_safe: bool = False) -> Iterator[bytes]:
+    """Return the file of these records."""
     nested = chosen is Format.JSONL
     rows = (row_of(record, nested=nested) for record in serialize.of_crawl(store, crawl.id))
-    write_whole(out, table(rows, COLUMNS, chosen, written, csv_safe))
-    return written.n
+    return table(rows, COLUMNS, chosen, written, csv_safe)
 
 
 def row_of(record: Record, *, nested: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ orgs.sqlite, orgs.duckdb    a database with these tables
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from curtsy.core.errors import UsageError
 from curtsy.export import databases, tables, xlsx
 from curtsy.export.tables import Table, Tally
 from curtsy.export.targets import ObjectPlace, Target, check_file, folder_of, target_of, write_whole
+from curtsy.export.zipped import File
 
 
 class TableFormat(StrEnum):
@@ -29,7 +30,7 @@ class TableFormat(StrEnum):
 
 ENDINGS = {f".{one}": one for one in TableFormat} | {".db": TableFormat.SQLITE, ".sqlite3": TableFormat.SQLITE}
 #: one file holds every table
-_WHOLE = (TableFormat.XLSX, TableFormat.SQLITE, TableFormat.DUCKDB)
+WHOLE = (TableFormat.XLSX, TableFormat.SQLITE, TableFormat.DUCKDB)
 
 
 def format_of(out: Target, given: str | None) -> TableFormat:
@@ -49,17 +50,22 @@ def format_of(out: Target, given: str | None) -> TableFormat:
     return chosen
 
 
+def need(chosen: str) -> None:
+    """Raise MissingPart if a package for this format is not installed."""
+    if chosen == TableFormat.PARQUET:
+        tables.need_pyarrow()
+    if chosen == TableFormat.DUCKDB:
+        databases.need_duckdb()
+
+
 def check_target(out: Target, chosen: TableFormat) -> None:
     """Raise an error before the work begins if the tables cannot be written."""
-    if chosen is TableFormat.PARQUET:
-        tables.need_pyarrow()
-    if chosen is TableFormat.DUCKDB:
-        databases.need_duckdb()
+    need(chosen)
     if out is None:
         if chosen not in (TableFormat.JSONL, TableFormat.CSV):
             raise UsageError(f"{chosen} cannot be written to standard output. Use --out PATH.")
     elif _is_folder(out):
-        if chosen in _WHOLE:
+        if chosen in WHOLE:
             raise UsageError(f"{chosen} is one file, but {out} is a folder. Use --out NAME.{chosen}.")
     elif isinstance(out, Path):
         _check_file(out, chosen)
@@ -78,25 +84,38 @@ def write(found: Sequence[Table], out: Target, chosen: TableFormat, csv_safe: bo
     Standard output gets the first table only.
     """
     written = Tally()
-    if chosen in _WHOLE:
-        made = {"xlsx": xlsx.workbook, "sqlite": databases.sqlite_file, "duckdb": databases.duckdb_file}[chosen]
-        write_whole(out, made(found, written))
+    if chosen in WHOLE:
+        write_whole(out, one_file(found, chosen, written))
         return written.n, [str(out)]
-    if out is None:
-        write_whole(None, _one(found[0], chosen, written, csv_safe))
-        return written.n, []
-    places = []
-    for at, one in enumerate(found):
-        blocks = _one(one, chosen, written if at == 0 else Tally(), csv_safe)
-        places.append(_write_one(out, one.name, at == 0, chosen, blocks))
+    places = write_files(files(found, chosen, written, csv_safe), out, chosen)
     return written.n, places
 
 
-def _one(one: Table, chosen: TableFormat, written: Tally, csv_safe: bool) -> Iterator[bytes]:
-    return tables.table(one.rows(), one.columns, chosen, written, csv_safe)
+def one_file(found: Sequence[Table], chosen: str, written: Tally) -> Iterator[bytes]:
+    """A workbook or a database with these tables."""
+    made = {"xlsx": xlsx.workbook, "sqlite": databases.sqlite_file, "duckdb": databases.duckdb_file}[chosen]
+    return made(found, written)
 
 
-def _write_one(out: Path | ObjectPlace, name: str, first: bool, chosen: TableFormat, blocks: Iterator[bytes]) -> str:
+def files(found: Sequence[Table], chosen: str, written: Tally, csv_safe: bool = False) -> Iterator[File]:
+    """A file per table, by the name of the table; `written` counts the rows of the first one."""
+    for at, one in enumerate(found):
+        tally = written if at == 0 else Tally()
+        yield f"{one.name}.{chosen}", tables.table(one.rows(), one.columns, chosen, tally, csv_safe)
+
+
+def write_files(found: Iterable[File], out: Target, chosen: str) -> list[str]:
+    """Write files of tables where --out says; return where they are. Standard output gets the first one only."""
+    places = []
+    for at, (name, blocks) in enumerate(found):
+        if out is None:
+            write_whole(None, blocks)
+            return []
+        places.append(_write_one(out, name.removesuffix(f".{chosen}"), at == 0, chosen, blocks))
+    return places
+
+
+def _write_one(out: Path | ObjectPlace, name: str, first: bool, chosen: str, blocks: Iterable[bytes]) -> str:
     if _is_folder(out):
         folder_of(out).write(f"{name}.{chosen}", blocks)
         return f"{str(out).rstrip('/')}/{name}.{chosen}"

@@ -145,6 +145,7 @@ def _responses(one: Endpoint, refs: dict[Mode, Any]) -> dict[str, Any]:
         if isinstance(answer, Media):
             schema = {} if answer.type == JSON else {"type": "string"}
             found[str(status)] |= {"description": answer.description, "content": {answer.type: {"schema": schema}}}
+            found[str(status)] |= {"x-streamed": True} if answer.streamed else {}
         elif answer is not None:
             found[str(status)] |= {"content": {JSON: {"schema": refs[answer, "serialization"]}}}
     for status in one.all_problems:

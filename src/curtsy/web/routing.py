@@ -71,6 +71,8 @@ class Media:
 
     type: str
     description: str
+    #: too long for memory: the typed client returns it in blocks
+    streamed: bool = False
 
 
 Answer = BaseModel | tuple[int, BaseModel | None] | Stream | Download | None

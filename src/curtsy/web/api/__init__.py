@@ -6,6 +6,7 @@ from curtsy.web.api import (  # noqa: F401
     crawls,
     deletion,
     explain,
+    exports,
     failures,
     health,
     hosts,

@@ -10,7 +10,7 @@ from curtsy.core.errors import CurtsyError
 from curtsy.store import dashboard_queries, keys, url_queries
 from curtsy.store import schedules as schedule_rows
 from curtsy.web.api import crawls, schedules
-from curtsy.web.dashboard import seeds, words
+from curtsy.web.dashboard import schema_editor, seeds, words
 from curtsy.web.dashboard.site import ROWS, PageRequest, filled, html, valid, view
 from curtsy.web.models.crawls import CrawlsQuery, NewCrawl
 from curtsy.web.models.schedules import NewSchedule
@@ -75,6 +75,18 @@ def check_seeds(req: PageRequest) -> Response:
     return html(render_template("_seeds.html", checked=_checked(req)))
 
 
+@view("POST", "/new/test", scope="write")
+def test_schema(req: PageRequest) -> Response:
+    """The form with what its schema finds on a stored page."""
+    try:
+        return _form(req, _given(), trial=schema_editor.tested(req))
+    except (Problem, CurtsyError) as error:
+        problem = req.site.problem_of(error)
+        if problem.status >= 500:
+            raise
+        return _form(req, _given(), problem)
+
+
 @view("POST", "/new", scope="write")
 def make_crawl(req: PageRequest) -> Response:
     given = _given()
@@ -123,10 +135,12 @@ def _make_schedule(req: PageRequest, name: str, options: dict[str, Any], urls: l
     return req.redirect(f"/schedules/{made.id}", f"Schedule {made.name} created.")
 
 
-def _form(req: PageRequest, given: dict[str, str], problem: Problem | None = None) -> Response:
+def _form(
+    req: PageRequest, given: dict[str, str], problem: Problem | None = None, trial: schema_editor.Trial | None = None
+) -> Response:
     checked = _checked(req) if request.method == "POST" else seeds.check([], req.settings)
     status = 200 if problem is None else problem.status
-    return req.render("new.html", status, given=given, checked=checked, problem=problem)
+    return req.render("new.html", status, given=given, checked=checked, problem=problem, trial=trial)
 
 
 def _given() -> dict[str, str]:
@@ -182,6 +196,8 @@ def _options() -> dict[str, Any]:
         for name in ("name", "rubric", "render", "llm", "proxy_pool", "webhook")
         if (text := filled(name)) is not None
     }
+    if (schema := schema_editor.given_schema()) is not None:
+        options["schema"] = schema
     return options
 
 

@@ -6,16 +6,18 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
+from airflow.providers.openlineage.extractors.base import DefaultExtractor
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferred
 from airflow_plane import Plane
 
 import curtsy.airflow
-from curtsy.airflow import CurtsyCrawlOperator, CurtsyHook
+from curtsy.airflow import CurtsyCrawlOperator, CurtsyHook, lineage
 from curtsy.airflow.crawl_events import GONE, TIMED_OUT, Follower
 from curtsy.airflow.crawl_identity import join, key_of
 from curtsy.airflow.held_slot import SlotThread
@@ -384,6 +386,43 @@ def test_a_target_that_cannot_be_written_fails_before_the_crawl_starts(plane: Pl
     crawl = operator(seeds=["http://org-0004.tinyweb.test/"], export_to="pages.nonsense")
     with pytest.raises(AirflowFailException, match="nonsense"):
         crawl.execute(context("nonsense"))
+    assert plane.server.list_crawls()["items"] == before
+
+
+@pytest.mark.usefixtures("connection")
+def test_lineage_names_the_sites_the_crawl_and_the_files(plane: Plane, tmp_path: Path) -> None:
+    seeds = ["http://org-0004.tinyweb.test/", "http://org-0004.tinyweb.test/about", "http://org-0005.tinyweb.test/"]
+    target = tmp_path / "pages.jsonl"
+    crawl = operator(seeds=seeds, max_pages=3, deferrable=False, export_to=str(target))
+    assert crawl.get_openlineage_facets_on_complete(None) is None
+    result = crawl.execute(context("lineage"))
+    # As Airflow's provider asks it.
+    found = DefaultExtractor(crawl).extract_on_complete(SimpleNamespace())
+    assert [(one.namespace, one.name) for one in found.inputs] == [
+        ("http://org-0004.tinyweb.test", "/"), ("http://org-0005.tinyweb.test", "/"),
+    ]  # fmt: skip
+    outputs = {(one.namespace, one.name): one.outputFacets["outputStatistics"].rowCount for one in found.outputs}
+    api = result["url"].partition("/crawls/")[0]
+    assert outputs == {(api, f"crawls/{result['crawl_id']}"): 3, ("file", str(target)): 3}
+
+
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [
+        ("s3://bucket/2026/pages.parquet", ("s3://bucket", "2026/pages.parquet")),
+        ("/data/pages.csv", ("file", "/data/pages.csv")),
+    ],
+)
+def test_names_of_files_follow_openlineage(target: str, named: tuple[str, str]) -> None:
+    assert lineage._file(target) == named
+    assert lineage._origin("https://user:secret@a.test:8443/x") == "https://a.test:8443"
+
+
+@pytest.mark.usefixtures("connection")
+def test_an_option_that_does_not_exist_fails_before_the_crawl_starts(plane: Plane) -> None:
+    before = plane.server.list_crawls()["items"]
+    with pytest.raises(AirflowFailException, match="nonsense"):
+        operator(seeds=["http://org-0004.tinyweb.test/"], options={"nonsense": 1}).execute(context("options"))
     assert plane.server.list_crawls()["items"] == before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,8 @@ DeadLetters = Literal["fail", "warn", "ignore"]
 EXPORTS = ("pages.jsonl", "pages.csv", "pages.warc.gz", "records.jsonl")
 #: a crawl cancelled so soon after a try joined it was cancelled together with the previous try
 _LATE_KILL_S = 60.0
+#: what `options` may name
+_FIELDS = frozenset(inspect.signature(Server.submit).parameters) - {"self", "seeds", "idempotency_key"}
 _NUMBERS: dict[str, type[int] | type[float]] = {"max_pages": int, "max_depth": int, "per_host": int, "delay_s": float}
 
 
@@ -91,6 +94,8 @@ class CurtsyCrawlOperator(BaseOperator):
         self.crawl_url: str | None = None
         #: for on_kill: a signal handler cannot request a connection from Airflow
         self._held: tuple[Server, str] | None = None
+        #: id and pages of the crawl that has ended, for OpenLineage
+        self._delivered: tuple[str, int] | None = None
 
     @property
     def wishes(self) -> Mapping[str, Any] | None:
@@ -138,6 +143,14 @@ class CurtsyCrawlOperator(BaseOperator):
         if self._held is not None and self.cancel_on_kill:
             _cancel(*self._held)
 
+    def get_openlineage_facets_on_complete(self, _task_instance: Any) -> Any:
+        """Called by Airflow's OpenLineage provider: which sites were read, and where their pages are."""
+        if self._delivered is None or self.crawl_url is None:
+            return None
+        from curtsy.airflow.lineage import of_crawl  # needs the provider
+
+        return of_crawl(self._seeds(), self.crawl_url, *self._delivered, self._targets())
+
     # The crawl
 
     def _take_up(self, context: Any, place: Place, server: Server, joined: crawl_identity.Joined) -> None:
@@ -178,6 +191,7 @@ class CurtsyCrawlOperator(BaseOperator):
         for asset in self.outlets:
             context["outlet_events"][asset].extra = {"crawl_id": id, "pages": result["pages"], "url": self.crawl_url}
         crawl_identity.delivered(context, id, number)
+        self._delivered = id, int(result["pages"])
         return result
 
     def _judge(self, id: str, failed: Mapping[str, int]) -> None:
@@ -242,6 +256,8 @@ class CurtsyCrawlOperator(BaseOperator):
             "name": self.crawl_name, "tags": _listed(self.tags),
         }  # fmt: skip
         given = {name: value for name, value in named.items() if value is not None} | dict(self.options or {})
+        if unknown := sorted(set(given) - _FIELDS):
+            raise UsageError(f"Unknown options: {', '.join(unknown)}. Use fields of POST /v1/crawls.")
         try:
             # Templates produce text.
             return {

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from curtsy.api import arguments
+from curtsy.api.notebook import Record
 from curtsy.api.page import Page, view
 from curtsy.api.progress import Display, shown_html, shown_line
 from curtsy.api.thread import CrawlThread
@@ -145,13 +146,13 @@ def pages(
 def records(
     crawl: str = "last", *, status: str = "published", data_dir: str | Path | None = None,
     config: str | Path | None = None, **settings: Any,
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+) -> Iterator[Record]:  # fmt: skip
     """The records of a crawl, as `curtsy records` prints them; by default the published ones."""
     if status not in serialize.STATUSES:
         raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(serialize.STATUSES)}.")
     backend = LocalBackend(_settings(config, data_dir, settings))
     for record in backend.records(arguments.crawl_id(crawl), status):
-        yield record | {"created": datetime.fromisoformat(record["created"])}
+        yield Record(record | {"created": datetime.fromisoformat(record["created"])})
 
 
 class Crawling:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from curtsy.api.notebook import page_html
 from curtsy.content.document import Document, is_html
 from curtsy.content.documents.model import FileText, Limits
 from curtsy.content.links import LinkMemo, hrefs
@@ -91,6 +92,11 @@ class Page:
             return [] if file is None else list(dict.fromkeys(LinkMemo().resolve_all(self.url, list(file.links))))
         document = self.document()
         return list(dict.fromkeys(LinkMemo().resolve_all(document.base_url, hrefs(document))))
+
+    def _repr_html_(self) -> str:
+        """Its facts and the beginning of its text, for a notebook."""
+        names = ("url", "title", "status", "content_type", "language", "size", "depth", "fetched", "id", "crawl")
+        return page_html([(name, getattr(self, name)) for name in names], self.text())
 
 
 def view(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import stored
+from rich.console import Console
 
 from curtsy.cli import progress
 from curtsy.cli.table_layout import fitted, middle
-from curtsy.core.model import Counts
+from curtsy.core.model import Counts, WaitingHost
 from curtsy.core.settings_loading import load
 from curtsy.store.engine import Store
 
@@ -77,10 +81,65 @@ def on_terminal(folder: Path, *words: str) -> list[str]:
 
 
 def test_the_bar_ends_at_max_pages() -> None:
-    bar = progress.Bar(most=50)
+    bar = progress.LiveView(most=50)
     bar.update(Counts(pages=10, done=12, pending=4000))
     task = bar._bar.tasks[0]
     assert (task.completed, task.total) == (10, 50)
+
+
+def drawn(draw: Callable[[progress.LiveView], None]) -> list[str]:
+    """What the view shows on a terminal of 80 columns; its control sequences are left out."""
+    out = io.StringIO()
+    with progress.LiveView(console=Console(file=out, force_terminal=True, width=80, color_system=None)) as view:
+        draw(view)
+        text = re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", out.getvalue())
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_the_live_view_says_what_is_going_on() -> None:
+    hosts = tuple(
+        WaitingHost(f"host-{n}.with-a-very-long-name.example-of-it.test", "dns_failed", n, 60_000 * n) for n in range(7)
+    )
+    counts = Counts(
+        pages=1200, done=1300, pending=30, skipped={"robots": 2}, failed={"timeout": 2, "http_404": 12},
+        active_hosts=3, waiting_hosts=hosts, waiting="waiting for 7 hosts that do not answer: host-0; next try in 1 s",
+    )  # fmt: skip
+    bar, *lines = drawn(lambda view: view.update(counts))
+    assert "1316/1346" in bar
+    assert lines == [
+        "fetched  1,200 pages, 30 pending, 2 skipped",
+        "hosts    3 with a request in flight, 7 waiting",
+        *(f"           host-{n}.with-a-ver...ample-of-it.test dns_failed, next try in {n} s" for n in range(5)),
+        "           and 2 more",
+        "errors   http_404 12, timeout 2",
+        "Waiting for 7 hosts that do not answer, until 1970-01-01T00:06:00Z.",
+        "Press g to give up hosts that do not answer, Ctrl-C to stop and resume later.",
+    ]
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_live_view_shows_records_while_they_are_made(capsys: pytest.CaptureFixture[str]) -> None:
+    made = progress.Made({"published": 120, "held": 40}, 25)
+    bar, line = drawn(lambda view: view.records(made))
+    assert "160/185" in bar
+    assert line == "records  120 published, 40 held, 25 to do"
+    with progress.Lines() as lines:
+        lines.records(made)
+        lines.records(made)
+    assert capsys.readouterr().err == "records 120 published, 40 held, 25 to do\n", "lines in a log are seconds apart"
+
+
+def test_a_name_cannot_write_markup_or_commands_into_the_view() -> None:
+    hosts = (WaitingHost("[red]x[/red]", "status 503", 1),)
+    lines = drawn(lambda view: view.update(Counts(waiting_hosts=hosts)))
+    assert any("[red]x[/red]" in line for line in lines)
+
+
+def test_a_log_says_how_to_end_a_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    waits = Counts(waiting="waiting for 1 host", waiting_hosts=(WaitingHost("a.test", "timeout", 9),))
+    with progress.Lines() as lines:
+        lines.update(waits)
+    assert "--give-up" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("pages", "says"), [(1, "1 page, 0 pending, 1 dead letter"), (2, "2 pages, 0 pending")])

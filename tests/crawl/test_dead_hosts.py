@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import socket
 import subprocess
 import sys
@@ -78,23 +79,38 @@ def test_giving_up_ends_what_a_crawl_waits_for(tmp_path: Path, refused: str) -> 
 
 
 def test_a_key_gives_up_what_a_crawl_waits_for(tmp_path: Path, refused: str) -> None:
-    folder = CrawlFolder(tmp_path, **PATIENT, new_host_patience_s=3600)
+    with SmallSite({"/": linking()}) as site:
+        # With pauses this long, the crawl says what it waits for.
+        pauses = {"backoff_s": 10, "backoff_cap_s": 10, "new_host_patience_s": 3600}
+        folder = CrawlFolder(tmp_path, **PATIENT, **pauses, resolve=[site.resolve_rule])
+        shown, said, code = _press_g(folder, "http://a.small.test/", refused, "--out", "pages")
+    host = refused.removeprefix("http://").rstrip("/")
+    assert re.search(rf"{host} +\S+, next try in \d+ s", shown)
+    assert re.search(r"Waiting for 1 host that does not answer, until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\.", shown)
+    assert "Press g to give up hosts that do not answer" in shown
+    assert code == 1
+    assert "pages         1 in " in said
+    assert "dead letters  robots_unreachable 1" in said
+    assert len(list((tmp_path / "pages").rglob("*.md"))) == 1, "everything else is finished"
+    folder.close()
+
+
+def _press_g(folder: CrawlFolder, *words: str) -> tuple[str, str, int]:
+    """Press the key as soon as the view offers it: what the terminal and standard output show, and the exit code."""
     ours, theirs = pty.openpty()
     # setsid makes the terminal the controlling one of a new session, as a shell does.
-    command = ["setsid", "--ctty", sys.executable, "-m", "curtsy.cli", "crawl", refused, "--config", str(folder.config)]
-    crawl = subprocess.Popen(command, cwd=tmp_path, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE)
+    command = ["setsid", "--ctty", sys.executable, "-m", "curtsy.cli", "crawl", *words, "--config", str(folder.config)]
+    crawl = subprocess.Popen(command, cwd=folder.path, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE)
     os.close(theirs)
     shown = b""
-    while b"pending" not in shown:
+    while b"Press g" not in shown:
         shown += os.read(ours, 65536)
     os.write(ours, b"g")
     drain = threading.Thread(target=_drain, args=(ours,), daemon=True)
     drain.start()
     said = crawl.communicate(timeout=60)[0].decode()
-    assert crawl.returncode == 1
-    assert f"No page was fetched. {refused}: robots_unreachable (its host " in said
     os.close(ours)
-    folder.close()
+    return re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", shown.decode()), said, crawl.returncode
 
 
 def _drain(terminal: int) -> None:

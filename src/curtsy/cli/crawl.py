@@ -201,7 +201,7 @@ def run_and_export(
             settings,
             what,
             seeds,
-            shown.update,
+            shown,
             processes,
             options,
             give_up,

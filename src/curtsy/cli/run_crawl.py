@@ -18,14 +18,15 @@ import uvloop
 
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, next_commands
 from curtsy.cli.keys_pressed import Keys
+from curtsy.cli.progress import Made, Progress
 from curtsy.cli.show import note
 from curtsy.control import explain, retention, submit
 from curtsy.control.crawls import INTERRUPTED as INTERRUPTED_STATE
 from curtsy.control.crawls import elapsed_s
 from curtsy.core import clock
-from curtsy.core.errors import NoBrowser, UnknownCrawl
+from curtsy.core.errors import NoBrowser, StoreUnavailable, UnknownCrawl
 from curtsy.core.model import Counts, Crawl, CrawlState, Failure
-from curtsy.core.observe import counters
+from curtsy.core.observe import counters, log
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag, end_by
@@ -39,7 +40,8 @@ from curtsy.store.engine import Store, read
 LEAVE_S = 20.0
 #: then this process has this long to close: an unavailable database is retried for 90 s
 CLOSE_S = 150.0
-
+#: seconds between two counts of records while they are made
+_RECORDS_S = 1.0
 
 #: states of a crawl that a process works on
 _UNFINISHED = (CrawlState.RUNNING, CrawlState.EXTRACTING)
@@ -95,7 +97,7 @@ def drive(
     settings: Settings,
     what: Crawl | str,
     seeds: Iterable[str],
-    on_progress: Callable[[Counts], None],
+    shown: Progress,
     processes: int = 1,
     options: Mapping[str, Any] | None = None,
     give_up: bool = False,
@@ -109,7 +111,7 @@ def drive(
     signal.signal(signal.SIGINT, _raise_interrupt)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, Keys(give_up) as keys:
-            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, options, keys, beside))
+            counted = runner.run(_drive(settings, what, seeds, shown, processes, options, keys, beside))
     except KeyboardInterrupt:
         counted = {}
         _give_up(settings, what)
@@ -135,7 +137,7 @@ async def _drive(
     settings: Settings,
     what: Crawl | str,
     seeds: Iterable[str],
-    on_progress: Callable[[Counts], None],
+    shown: Progress,
     processes: int,
     options: Mapping[str, Any] | None,
     keys: Keys,
@@ -159,14 +161,18 @@ async def _drive(
             following = asyncio.create_task(beside(crawl))
         try:
             await run.run(
-                built, crawl.n, on_progress, stop, tidy=lambda: retention.tidy(built), gives_up=lambda: keys.gives_up
+                built, crawl.n, shown.update, stop, tidy=lambda: retention.tidy(built), gives_up=lambda: keys.gives_up
             )
         except NoBrowser as error:
             raise NoBrowser(f"{error}\n{next_commands.resume(crawl.id, keep(settings))}") from error
         if crawl.schema is not None or crawl.webhook is not None:
             from curtsy.records import stages  # 0.14 s of start-up; few crawls make records
 
-            await stages.run_all(built, crawl.n, stop)
+            watching = asyncio.create_task(_show_records(built.store, crawl, shown))
+            try:
+                await stages.run_all(built, crawl.n, stop)
+            finally:
+                watching.cancel()
     finally:
         end_by(settings.drain_s + LEAVE_S + CLOSE_S, UNAVAILABLE, asyncio.get_running_loop())
         if following is not None:
@@ -174,6 +180,20 @@ async def _drive(
         await helpers.wait(settings.drain_s + LEAVE_S)
         await built.close()
     return dict(counters + helpers.counted)
+
+
+async def _show_records(store: Store, crawl: Crawl, shown: Progress) -> None:
+    """Show how many records there are, and how many pages or sites are left, until it is canceled."""
+
+    def look(tx: Any) -> Made:
+        return Made(records.counts(tx, crawl.n, crawl.schema_hash), outbox.left(tx, crawl.n))
+
+    while True:
+        try:
+            shown.records(await read(store, look))
+        except StoreUnavailable as error:
+            log("progress_not_read", level="debug", error=str(error))
+        await asyncio.sleep(_RECORDS_S)
 
 
 def _check_renderer(settings: Settings, what: Crawl | str) -> None:

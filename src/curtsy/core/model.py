@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
 from curtsy.core.document_facts import DocumentFacts
 
@@ -408,6 +408,18 @@ class Run:
 MOST_RENDER = 10_000
 
 
+class WaitingHost(NamedTuple):
+    """A host that gets no request for a while, because it failed or asked for a pause."""
+
+    host: str
+    #: a fault, or `status 503`
+    cause: str
+    #: seconds until it is tried again
+    in_s: float
+    #: a failure after this time gives it up; None if that is not known
+    until_ms: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """A crawl's ledger, kept by the commit."""
@@ -423,3 +435,6 @@ class Counts:
     pending_render: int = 0
     #: dead letters by stage after fetching; their URLs are done
     failed_stages: dict[str, int] = field(default_factory=dict)
+    #: hosts with a request of this process in flight, and hosts that wait, soonest first; not kept
+    active_hosts: int = 0
+    waiting_hosts: tuple[WaitingHost, ...] = ()

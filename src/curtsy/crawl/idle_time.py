@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from enum import Enum
 
+from curtsy.core.model import WaitingHost
+
 #: shorter gaps do not count as waiting: a host that is due within this time is worth staying for
 GAP_S = 0.05
 #: hosts that the description of a wait names
@@ -54,12 +56,18 @@ class IdleTime:
         return taken
 
 
+def waiting_hosts(troubled: Mapping[str, tuple[str, float]], now: float) -> tuple[WaitingHost, ...]:
+    """Hosts that are blocked because of a fault, soonest first."""
+    left = (WaitingHost(host, fault, until - now) for host, (fault, until) in troubled.items() if until > now)
+    return tuple(sorted(left, key=lambda one: one.in_s))
+
+
 def describe_wait(troubled: Mapping[str, tuple[str, float]], due_s: float, now: float) -> str:
     """`waiting for 2 hosts that do not answer: a.test (dns_failed), b.test (timeout); next try in 12 s`."""
-    left = sorted((until, host, fault) for host, (fault, until) in troubled.items() if until > now)
+    left = waiting_hosts(troubled, now)
     if left:
         hosts = "1 host that does not answer" if len(left) == 1 else f"{len(left):,} hosts that do not answer"
-        named = ", ".join(f"{host} ({fault})" for _, host, fault in left[:_MAX_NAMED])
+        named = ", ".join(f"{one.host} ({one.cause})" for one in left[:_MAX_NAMED])
         more = ", ..." if len(left) > _MAX_NAMED else ""
-        return f"waiting for {hosts}: {named}{more}; next try in {math.ceil(left[0][0] - now)} s"
+        return f"waiting for {hosts}: {named}{more}; next try in {math.ceil(left[0].in_s)} s"
     return f"waiting: the next host is due in {math.ceil(due_s)} s" if due_s > 1 else ""

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from curtsy.core import tracing
-from curtsy.core.clock import boot
+from curtsy.core.clock import boot, now_ms
 from curtsy.core.errors import (
     EpochLost,
     FrontierUnavailable,
@@ -26,10 +26,11 @@ from curtsy.crawl import crash_record
 from curtsy.crawl.lane_plan import LANES
 from curtsy.crawl.shift import Shift
 from curtsy.rules import network_profile
+from curtsy.rules.politeness import patience_ms
 from curtsy.services import crawl_lock
 from curtsy.services.backends import Services
 from curtsy.services.epochs import lift_resolved
-from curtsy.store import crawls
+from curtsy.store import crawls, queues
 from curtsy.store.engine import read
 
 _PROGRESS_S = 0.5
@@ -127,6 +128,19 @@ class _Watch:
         assert self._on_progress is not None
         try:
             counts = await read(self._services.store, crawls.counts, self._n)
-            self._on_progress(replace(counts, waiting=self._shift.waits_for()))
+            self._on_progress(await self._with_ends(self._shift.with_activity(counts)))
         except StoreUnavailable as error:
             log("progress_not_read", level="debug", error=str(error))
+
+    async def _with_ends(self, counts: Counts) -> Counts:
+        """When nothing else is left: until when each host is waited for."""
+        if not counts.waiting or not counts.waiting_hosts:
+            return counts
+        settings = self._services.settings
+        failing = await read(self._services.store, queues.failing_since, now_ms())
+        ends = {
+            q.host: (q.failing_since_ms or 0) + patience_ms(q.reason, has_answered, settings)
+            for q, has_answered in failing
+            if q.crawl == self._n
+        }
+        return replace(counts, waiting_hosts=tuple(h._replace(until_ms=ends.get(h.host)) for h in counts.waiting_hosts))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from curtsy.core.clock import boot
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.failpoints import point
-from curtsy.core.model import Lane, Lease, Page
+from curtsy.core.model import Counts, Lane, Page
 from curtsy.core.observe import count, log
 from curtsy.core.shutdown import StopFlag, end, wait_limited
 from curtsy.core.threads import in_thread
@@ -22,7 +23,7 @@ from curtsy.crawl.commit import Committer
 from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.crawl_cache import CrawlCache
 from curtsy.crawl.host_policy import HostPolicy
-from curtsy.crawl.idle_time import GAP_S, Doing, IdleTime, describe_wait
+from curtsy.crawl.idle_time import GAP_S, Doing, IdleTime, describe_wait, waiting_hosts
 from curtsy.crawl.in_flight import InFlight
 from curtsy.crawl.lane_plan import BATCH, LANES, LanePlan
 from curtsy.crawl.lease_start import LeaseStarter
@@ -437,6 +438,15 @@ class Shift:
         if self._has_requests() or now - self._in_flight.last_end < _REPORT_AFTER_S:
             return ""
         return describe_wait(self._in_flight.troubled, self._next_due - now, now)
+
+    def with_activity(self, counts: Counts) -> Counts:
+        """The counts with what this process does now and what it waits for."""
+        return replace(
+            counts,
+            waiting=self.waits_for(),
+            active_hosts=len({lease.host for lease in self._in_flight.leases}),
+            waiting_hosts=waiting_hosts(self._in_flight.troubled, boot()),
+        )
 
     def _has_requests(self) -> bool:
         """Requests are in flight, or wait for data from the store."""

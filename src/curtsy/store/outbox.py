@@ -114,6 +114,7 @@ _give_back = Bulk(
 )
 _ONE = text(f"SELECT {_COLUMNS} FROM outbox WHERE kind = :kind AND crawl = :crawl AND subject = :subject")
 _OPEN = text("SELECT EXISTS (SELECT 1 FROM outbox WHERE crawl = :crawl AND state = 'open' AND kind <> 'webhook')")
+_LEFT = text("SELECT count(DISTINCT subject) FROM outbox WHERE crawl = :crawl AND state = 'open' AND kind <> 'webhook'")
 _NEXT = text(
     "SELECT min(o.next_ms) FROM outbox o JOIN crawls c ON c.n = o.crawl WHERE o.crawl = :crawl AND o.state = 'open' "
     f"AND o.kind <> 'webhook' AND c.state IN {_ACTIVE}"
@@ -320,6 +321,11 @@ def drop_stages(tx: Connection, crawl: int) -> None:
 def has_open(tx: Connection, crawl: int) -> bool:
     """Does this crawl have pending stages? Webhooks do not count, because they report its end."""
     return bool(tx.execute(_OPEN, {"crawl": crawl}).scalar())
+
+
+def left(tx: Connection, crawl: int) -> int:
+    """How many pages or sites have pending stages."""
+    return int(tx.execute(_LEFT, {"crawl": crawl}).scalar_one())
 
 
 def _row(row: Sequence[Any]) -> Row:

@@ -30,6 +30,8 @@ from curtsy.store.engine import Store
 
 #: options that may change when a crawl is resumed; the others determine its URLs
 CHANGEABLE = {"delay_s", "per_host", "max_pages"}
+#: the beginning of an id is its time in milliseconds: enough to name a crawl in a line of 80 columns
+_SHORT = 13
 #: where the pages of an interrupted crawl are
 _SO_FAR = "The pages so far are in {}. A resumed crawl continues it."
 
@@ -255,7 +257,7 @@ def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
     if not counts.pages:
         show.say(_no_page(ended))
     if counts.failed or counts.failed_stages:
-        show.say(f"Show dead letters: {next_commands.command('failures', 'list', '--crawl', ended.crawl.id)}")
+        show.say(f"Show dead letters: {next_commands.command('failures', 'list', '--crawl', ended.crawl.id[:_SHORT])}")
 
 
 def _no_page(ended: Ended) -> str:

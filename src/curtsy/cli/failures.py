@@ -46,7 +46,9 @@ def list_(
     for one in found:
         # Most are of the stage `fetch`, which is left out.
         stage_shown = "" if one["stage"] == "fetch" else one["stage"]
-        one |= {"status": one["status"] or None, "stage": stage_shown, "detail": show.one_line(one["detail"])}
+        # The URL names the host already: the room is for the reason.
+        detail = (one["detail"] or "").removeprefix(f"its host {one['host']} does not answer: ")
+        one |= {"status": one["status"] or None, "stage": stage_shown, "detail": show.one_line(detail)}
     show.table(_COLUMNS, [[one[column] for column in _COLUMNS] for one in found], wide)
 
 

@@ -41,7 +41,8 @@ def table(columns: Sequence[str], rows: Iterable[Iterable[Any]], wide: bool = Fa
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(markup=False, highlight=False, width=10_000 if wide else None)
+    # Without a height, a terminal without commands (TERM=dumb) has 80 columns whatever the width.
+    console = Console(markup=False, highlight=False, width=10_000 if wide else None, height=100 if wide else None)
     cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
     names, fitting = (list(columns), cells) if wide else fitted(columns, cells, console.width)
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)

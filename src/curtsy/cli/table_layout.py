@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 #: columns whose cells may be shortened, and how far
 _FLEXIBLE = {
-    "url": 24,
+    "url": 30,
     "why": 12,
     "detail": 12,
     "title": 12,
@@ -21,8 +21,10 @@ _FLEXIBLE = {
     "fault": 10,
     "host": 18,
 }
+#: of these, texts whose beginning says most
+_SENTENCES = ("why", "detail", "note")
 #: columns that are left out first if the table is too wide, in this order
-_LESS = ("lane", "zone", "stage", "attempts", "ended", "pending", "dead letters", "detail", "at", "created")
+_LESS = ("lane", "zone", "stage", "attempts", "ended", "pending", "dead letters", "at", "withheld", "detail", "created")
 #: between two columns
 _GAP = 3
 
@@ -43,6 +45,13 @@ def middle(text: str, most: int) -> str:
         return text
     head = (most - 3 + 1) // 2
     return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
+
+
+def _short(name: str, text: str, most: int) -> str:
+    """Sentences lose their end, other texts their middle."""
+    if name in _SENTENCES and len(text) > most >= 5:
+        return f"{text[: most - 3]}..."
+    return middle(text, most)
 
 
 def _without_empty(columns: Sequence[str], rows: Rows) -> tuple[list[str], Rows]:
@@ -75,5 +84,6 @@ def _shortened(names: Sequence[str], rows: Rows, width: int) -> Rows:
             widths[at] -= given
             over -= given
     return [
-        [middle(cell, widths[at]) if names[at] in _FLEXIBLE else cell for at, cell in enumerate(row)] for row in rows
+        [_short(names[at], cell, widths[at]) if names[at] in _FLEXIBLE else cell for at, cell in enumerate(row)]
+        for row in rows
     ]

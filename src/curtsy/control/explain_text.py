@@ -13,7 +13,7 @@ from curtsy.rules.urls import Scope, origin
 
 if TYPE_CHECKING:
     from curtsy.control.explain import UrlFacts
-    from curtsy.store import urls
+    from curtsy.store import queues, urls
 
 #: `urls.reason` -> its meaning
 MEANINGS = {
@@ -69,7 +69,7 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
     said = [*_about_row(facts, now_ms), *_about_robots(facts), *_about_requests(facts)]
     if facts.row is not None and facts.row.state == UrlState.OPEN:
         its_host = about_host(facts.host, now_ms, facts.program, facts.options)
-        silence = about_silence(facts.host.host, facts.silent)
+        silence = about_silence(facts.host.host, facts.silent, with_meaning=not _is_dead(facts))
         said[1:1] = [*silence, *_about_snapshot(facts.snapshot), *_about_crawl(facts), *its_host]
     return _about_folding(facts) + said + _about_record(facts) + _about_sitemap(facts)
 
@@ -216,8 +216,9 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
     if facts.queue is not None and facts.queue.state == "dead":
         meaning = meaning_of(facts.queue.reason, facts.queue.host) or facts.queue.reason
         return [
-            f"It counts as a dead letter {facts.queue.reason!r}: {meaning}. "
-            f"Reopen it with: {facts.program} failures replay{facts.options}"
+            f"It counts as a dead letter {facts.queue.reason!r}: {meaning}.",
+            *_about_outage(facts.queue),
+            f"Reopen it with: {facts.program} failures replay{facts.options}",
         ]
     tried = f", after {row.attempts} attempts" if row.attempts else ""
     lost = f", its worker crashed {row.crashes} times" if row.crashes else ""
@@ -231,8 +232,23 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
     return [f"It is open{tried}{lost}. It waits for a slot of {facts.host.host}."]
 
 
+def _about_outage(queue: queues.Queue) -> list[str]:
+    """What the first failed request of a dead host met; a certificate comes with the ways to trust it."""
+    if not queue.detail:
+        return []
+    is_tls = queue.reason != "tls_failed" and queue.detail.startswith("SSL")
+    hint = f" That means: {MEANINGS['tls_failed']}." if is_tls else ""
+    return [f"{queue.host} failed: {queue.detail.rstrip('.')}.{hint}"]
+
+
+def _is_dead(facts: UrlFacts) -> bool:
+    return facts.queue is not None and facts.queue.state == "dead"
+
+
 def _about_crawl(facts: UrlFacts) -> list[str]:
     crawl = facts.crawl
+    if _is_dead(facts) and (crawl is None or crawl.state is not CrawlState.RUNNING):
+        return []  # the dead letter says it
     if crawl is None or crawl.state is CrawlState.RUNNING:
         resume = f"{facts.program} crawl --resume {crawl.id}{facts.options}" if crawl else ""
         return [f"If it does not proceed, no process is crawling. Start one with: {resume}"] if crawl else []
@@ -309,17 +325,18 @@ def about_host(host: HostState, now_ms: int, program: str = "curtsy", options: s
     return said
 
 
-def about_silence(host: str, silent: tuple[str, int] | None) -> list[str]:
+def about_silence(host: str, silent: tuple[str, int] | None, with_meaning: bool = True) -> list[str]:
     if silent is None:
         return []
     fault, since_ms = silent
-    meaning = MEANINGS.get(fault)
+    meaning = MEANINGS.get(fault) if with_meaning else None
     return [f"{host} has not answered since {when(since_ms)}: {fault}{f' ({meaning})' if meaning else ''}."]
 
 
 def _about_robots(facts: UrlFacts) -> list[str]:
     if facts.robots is None:
-        return [f"robots.txt of {origin(facts.url)} has not been fetched yet."]
+        why = "could not be fetched" if _is_dead(facts) else "has not been fetched yet"
+        return [f"robots.txt of {origin(facts.url)} {why}."]
     if meaning := MEANINGS.get(facts.robots.verdict):
         return [f"robots.txt of {facts.robots.origin} is not requested: {meaning}."]
     if facts.robots.verdict == "forbid":

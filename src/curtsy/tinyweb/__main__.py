@@ -35,7 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = None if options.faults == "all" else [name for name in options.faults.split(",") if name != "none"]
     try:
         web = Web(
-            options.hosts, Shape(pages=options.pages, page_kb=options.page_kb, links=options.links), options.seed, names
+            options.hosts,
+            Shape(pages=options.pages, page_kb=options.page_kb, links=options.links),
+            options.seed,
+            names,
+            options.slow,
         )
     except ValueError as error:
         print(error, file=sys.stderr)
@@ -59,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="another seed generates another web")
     parser.add_argument("--page-kb", type=float, default=None, help="pad pages to about this size, for benchmarks")
     parser.add_argument("--links", type=int, default=None, help="exactly this many links per page, for benchmarks")
+    parser.add_argument("--slow", type=int, default=0, help="the last SLOW organizations answer slowly")
     parser.add_argument("--faults", default="all", help="'all', 'none', or names separated by commas")
     parser.add_argument("--access-log", type=Path, default=None, help="write one line per request to this file")
     parser.add_argument("--list", action="store_true", help="list the hosts with faults and the expected behavior")

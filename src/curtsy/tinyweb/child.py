@@ -38,11 +38,13 @@ class TinyWeb:
         seed: int = 1,
         page_kb: float | None = None,
         links: int | None = None,
+        slow: int = 0,
     ) -> TinyWeb:
         """Start the server and wait until it listens."""
         chosen = ("all" if faults else "none") if isinstance(faults, bool) else ",".join(faults) or "none"
         command = [sys.executable, "-m", "curtsy.tinyweb", "--with-parent", "--json", "--port", str(port)]
         command += ["--hosts", str(hosts), "--pages", str(pages), "--seed", str(seed), "--faults", chosen]
+        command += ["--slow", str(slow)]
         command += ["--access-log", str(log)] if log else []
         command += ["--page-kb", str(page_kb)] if page_kb is not None else []
         command += ["--links", str(links)] if links is not None else []

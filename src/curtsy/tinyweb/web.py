@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from curtsy.tinyweb import faults
-from curtsy.tinyweb.answers import NOT_FOUND, Answer, Handler, Pages
+from curtsy.tinyweb.answers import NOT_FOUND, Answer, Handler, Pages, Script
 from curtsy.tinyweb.facts import DOMAIN, Kind, kind_of, org_host, org_number
 from curtsy.tinyweb.pages import INTERNAL, OrgSite, Shape
 
 CONTROL = f"control.{DOMAIN}"
 #: bytes of rendered pages of organizations in the cache; beyond it, pages are rendered again
 CACHE_BYTES = 32_000_000
+#: seconds that a slow organization takes for each answer
+SLOW_S = 1.5
 #: organizations in the demo (`make crawl`): all kinds, also those with documents
 DEMO_HOSTS = 18
 #: hosts with faults in the demo that end within half a minute at a delay of 0.5 s
@@ -34,12 +36,16 @@ class Site:
     org: OrgSite | None = None
     web: Web | None = None
     rest: Answer | Handler = NOT_FOUND
+    #: seconds before each answer
+    slow_s: float = 0.0
 
     def find(self, target: str) -> Answer | Handler:
         """Return the answer for a target that is not in `pages` yet."""
         if self.org is None:
             return self.rest
         answer = self.org.answer(target)
+        if self.slow_s:
+            return lambda _: Script(status=answer.status, steps=(self.slow_s, answer.wire))
         if self.web is not None and answer.status == 200:
             self.web.remember(self, target, answer)
         return answer
@@ -49,9 +55,11 @@ class Web:
     """N organizations with M pages each, and the hosts with faults."""
 
     def __init__(
-        self, hosts: int = 20, shape: Shape | None = None, seed: int = 1, fault_names: Iterable[str] | None = None
-    ) -> None:
-        self.hosts = hosts
+        self, hosts: int = 20, shape: Shape | None = None, seed: int = 1, fault_names: Iterable[str] | None = None,
+        slow: int = 0,
+    ) -> None:  # fmt: skip
+        """`slow`: this number of organizations, the last ones, take SLOW_S for each answer."""
+        self.hosts, self.slow = hosts, slow
         self.shape = shape or Shape()
         self.seed = seed
         self.faults = faults.select(fault_names)
@@ -81,7 +89,8 @@ class Web:
             org = OrgSite(name, self.shape, self.seed) if known else None
             if org is None:
                 return Site(host)
-            self._sites[name] = Site(name, org=org, web=self)
+            is_slow = number is not None and number >= self.hosts - self.slow
+            self._sites[name] = Site(name, org=org, web=self, slow_s=SLOW_S if is_slow else 0.0)
         return self._sites[name]
 
     def remember(self, site: Site, target: str, answer: Answer) -> None:

@@ -62,7 +62,7 @@ ALLOWED = {
     ("tinyweb/files.py", "pypdfium2"): "start-up: 0.05 s that only scans need",
 }
 #: folders of tests/ that belong to no folder of the package
-OTHER_TESTS = {"chaos", "golden", "judge", "project", "support"}
+OTHER_TESTS = {"chaos", "golden", "judge", "newcomer", "project", "support"}
 
 
 class Import(NamedTuple):

@@ -10,6 +10,7 @@
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
 #   make judge [ARGS=...]             how well pages and documents are read, beside other libraries, in .venv-judge/
 #   make client                       docs/openapi.json and the typed client, after a change of the API
+#   make fuzz-api [CASES=10000]       generated requests to the API: no server error, no undocumented answer
 #   make screenshots                  pictures of every page of the dashboard, in screenshots/
 #   make constraints                  pin the versions now installed
 #   make clean                        remove everything that was made
@@ -38,7 +39,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system crawl test test-crawl4ai test-ocr airflow-setup test-airflow check chaos chaos-short bench bench-short judge client screenshots constraints clean
+.PHONY: help setup system crawl test test-crawl4ai test-ocr airflow-setup test-airflow check chaos chaos-short bench bench-short judge client fuzz-api screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -172,6 +173,10 @@ $(JUDGE_SETUP): tests/judge/requirements.txt
 judge: $(SETUP) $(JUDGE_SETUP)
 	@sh .ci/system-packages poppler-utils
 	@$(BIN)/python -m tests.judge --peers $(JUDGE)/bin/python $(ARGS)
+
+CASES := 10000
+fuzz-api: $(SETUP)
+	@CURTSY_API_CASES=$(CASES) $(BIN)/python -m pytest -q -s -p no:xdist --timeout 0 tests/web/test_api_document.py -k 'schemathesis and sqlite'
 
 client: $(SETUP)
 	@$(BIN)/python -c 'from curtsy.web import api, openapi; print(openapi.file_text(), end="")' > docs/openapi.new && mv docs/openapi.new docs/openapi.json

@@ -77,6 +77,12 @@ def test_everybody_can_use_every_page(page: Page, stack: Stack, paths: dict[str,
     assert found == []
 
 
+def test_everybody_can_use_the_api_reference(page: Page, stack: Stack) -> None:
+    page.goto(f"{stack.url}/docs")
+    # Names of odd and even length: all four ways of looking at it.
+    assert faults(page, "docs") + faults(page, "reference") == []
+
+
 def _check_frame(page: Page, name: str) -> None:
     """Landmarks, one heading, a title; and in every form the token."""
     assert page.locator("h1").count() == 1, name

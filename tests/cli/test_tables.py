@@ -118,6 +118,11 @@ def test_the_live_view_says_what_is_going_on() -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_the_live_view_offers_to_give_up_hosts_only_if_some_do_not_answer() -> None:
+    lines = drawn(lambda view: view.update(Counts(pending=2, waiting="waiting: the next host is due in 9 s")))
+    assert lines[-2:] == ["Waiting: the next host is due in 9 s.", "Press Ctrl-C to stop and resume later."]
+
+
 def test_the_live_view_shows_records_while_they_are_made(capsys: pytest.CaptureFixture[str]) -> None:
     made = progress.Made({"published": 120, "held": 40}, 25)
     bar, line = drawn(lambda view: view.records(made))

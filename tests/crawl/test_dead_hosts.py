@@ -96,14 +96,15 @@ def test_a_key_gives_up_what_a_crawl_waits_for(tmp_path: Path, refused: str) -> 
 
 
 def _press_g(folder: CrawlFolder, *words: str) -> tuple[str, str, int]:
-    """Press the key as soon as the view offers it: what the terminal and standard output show, and the exit code."""
+    """Press the key when the view offers it and says until when the crawl waits: what the terminal and standard output
+    show, and the exit code."""
     ours, theirs = pty.openpty()
     # setsid makes the terminal the controlling one of a new session, as a shell does.
     command = ["setsid", "--ctty", sys.executable, "-m", "curtsy.cli", "crawl", *words, "--config", str(folder.config)]
     crawl = subprocess.Popen(command, cwd=folder.path, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE)
     os.close(theirs)
     shown = b""
-    while b"Press g" not in shown:
+    while b"Press g" not in shown or b", until 20" not in shown:
         shown += os.read(ours, 65536)
     os.write(ours, b"g")
     drain = threading.Thread(target=_drain, args=(ours,), daemon=True)

@@ -167,8 +167,11 @@ def live_lines(counts: Counts, rate: float | None) -> list[str]:
     if counts.failed or counts.failed_stages:
         lines.append(f"errors   {reasons(counts.failed | counts.failed_stages)}")
     if counts.waiting:
-        lines.append(counts.waiting[0].upper() + counts.waiting[1:].partition(":")[0] + until(counts) + ".")
-        lines.append("Press g to give up hosts that do not answer, Ctrl-C to stop and resume later.")
+        # The lines above name the hosts that do not answer.
+        what = counts.waiting.partition(":")[0] if waiting else counts.waiting
+        give_up = "g to give up hosts that do not answer, " if waiting else ""
+        lines.append(what[0].upper() + what[1:] + until(counts) + ".")
+        lines.append(f"Press {give_up}Ctrl-C to stop and resume later.")
     return lines
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from waiting import until
 
+from curtsy.cli import run_crawl
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
 
@@ -139,6 +140,25 @@ def test_a_request_to_end_drains(
     until(lambda: rows(tmp_path, "SELECT 1 FROM pages") != [])
     process.send_signal(number)
     assert finish(process, 3)["state"] == "interrupted"
+
+
+def test_ctrl_c_raises_only_while_a_seed_is_awaited() -> None:
+    def seeds() -> Iterator[str]:
+        yield "http://a.test/"
+        signal.raise_signal(signal.SIGINT)
+        yield "http://b.test/"
+
+    calls: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: calls.append(number))
+    try:
+        read = run_crawl.Interruptible(seeds())
+        assert next(read) == "http://a.test/"
+        signal.raise_signal(signal.SIGINT)
+        assert calls == [signal.SIGINT], "the handler of the loop gets it"
+        with pytest.raises(KeyboardInterrupt):
+            next(read)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("seeds", [1, 10_001])

@@ -9,9 +9,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from types import FrameType
 from typing import Any
 
 import uvloop
@@ -107,8 +108,8 @@ def drive(
 
     `beside` runs while the crawl runs.
     """
-    # Until the loop handles it, Ctrl-C interrupts at once, also while seeds are awaited.
-    signal.signal(signal.SIGINT, _raise_interrupt)
+    # Until the crawl handles it, Ctrl-C cancels the task that the runner runs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, Keys(give_up) as keys:
             counted = runner.run(_drive(settings, what, seeds, shown, processes, options, keys, beside))
@@ -153,7 +154,7 @@ async def _drive(
         if isinstance(what, str):
             crawl = await submit.resume_crawl(built, what, options)
         else:
-            crawl = await submit.submit(built, what, seeds)
+            crawl = await submit.submit(built, what, Interruptible(seeds))
         _handle_signals(stop, next_commands.resume(crawl.id, keep(settings)), helpers)
         helpers.start(crawl.n, processes - 1)
         keys.listen(asyncio.get_running_loop())
@@ -205,9 +206,33 @@ def _check_renderer(settings: Settings, what: Crawl | str) -> None:
         chromium.check_installed(settings)
 
 
-def _raise_interrupt(*_: object) -> None:
-    # With the interpreter's own handler the loop would react only after the next seed has arrived.
-    raise KeyboardInterrupt
+class Interruptible:
+    """Seeds that Ctrl-C also interrupts while one is awaited, for instance from standard input.
+
+    Elsewhere the handler raises nothing: an exception in a callback of the loop or of a library can crash the process.
+    """
+
+    def __init__(self, seeds: Iterable[str]) -> None:
+        self._seeds = iter(seeds)
+        self._reading = False
+        self._otherwise = signal.getsignal(signal.SIGINT)
+        signal.signal(signal.SIGINT, self._interrupt)
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self._reading = True
+        try:
+            return next(self._seeds)
+        finally:
+            self._reading = False
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._reading:
+            raise KeyboardInterrupt
+        if callable(self._otherwise):
+            self._otherwise(number, frame)
 
 
 def _give_up(settings: Settings, what: Crawl | str) -> None:

@@ -105,7 +105,7 @@ def ran(web: TinyWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
 
 
 EVENTS = ("crawl_created", "crawl_started", "crawl_joined", "crawl_paused", "crawl_resumed", "host_dead",
-          "crawl_extracting", "stage_failed", "crawl_finished", "webhook_failed")  # fmt: skip
+          "stage_failed", "crawl_finished", "webhook_failed")  # fmt: skip
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -116,6 +116,13 @@ def test_an_event_names_the_crawl_and_the_request_that_created_it(
     found = [line for line in lines if line["event"] == event]
     assert found
     assert {(line["crawl"], line["request_id"]) for line in found} == {(crawl, request)}
+
+
+def test_no_event_about_the_crawl_lacks_the_ids(ran: tuple[list[dict[str, Any]], str, str]) -> None:
+    # Whether there is a crawl_extracting depends on what ends last: the fetches or the stages.
+    lines, crawl, request = ran
+    about = [line for line in lines if line["event"].startswith("crawl_")]
+    assert {(line["crawl"], line["request_id"]) for line in about} == {(crawl, request)}
 
 
 def test_a_change_of_a_crawl_also_names_its_own_request(ran: tuple[list[dict[str, Any]], str, str]) -> None:

@@ -1,9 +1,8 @@
-"""`init` and the project folder; the last part of the tutorial, as it is written."""
+"""`init` and the project folder."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import tomllib
@@ -16,8 +15,6 @@ from curtsy.core.errors import UsageError
 from curtsy.core.settings_loading import crawl_table, load
 from curtsy.grounding import schema as schemas
 from curtsy.tinyweb import TinyWeb
-
-TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
 
 
 def curtsy(folder: Path, *words: str, input: str | None = None, **env: str) -> subprocess.CompletedProcess[str]:
@@ -82,22 +79,3 @@ def test_a_crawl_in_a_project_needs_no_options(tmp_path: Path) -> None:
         other = curtsy(tmp_path, "crawl", f"{site}about", "--max-pages", "1", "--out", "one.jsonl", **env)
         assert other.returncode == 0, other.stderr
         assert len((tmp_path / "one.jsonl").read_text().splitlines()) == 1, "the command line wins"
-
-
-def test_the_project_of_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
-    section = TUTORIAL.read_text("utf-8").partition("## 10. Make a project")[2].partition("\n## ")[0]
-    commands = re.findall(r"^    (.+)$", section, re.MULTILINE)
-    assert [line.split()[1] for line in commands if line.startswith("curtsy")] == [
-        "init", "crawl", "export", "bundle", "crawl", "changes"
-    ]  # fmt: skip
-    with TinyWeb.start(hosts=6, pages=8, faults=False) as web:
-        script = "\n".join(commands).replace("127.0.0.1:8000", f"127.0.0.1:{web.port}")
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            ["sh", "-ec", script], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
-            timeout=180, check=False,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "orgs" / "orgs.xlsx").exists()
-    assert (tmp_path / "orgs" / "handover" / "report.html").exists()
-    assert "unchanged " in done.stdout

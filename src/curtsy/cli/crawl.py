@@ -46,7 +46,7 @@ def crawl(
     ] = None,
     processes: Annotated[int, typer.Option("--processes", min=1, max=256, metavar="N", help="Use N processes.")] = 1,
     give_up: Annotated[
-        bool, typer.Option("--give-up", help="Do not wait for hosts that do not answer when the rest is done.")
+        bool, typer.Option("--give-up", help="At the end, do not wait for hosts that do not answer.")
     ] = False,
     out: Annotated[
         str | None,

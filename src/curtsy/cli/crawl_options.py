@@ -12,7 +12,7 @@ import typer
 
 from curtsy.control.crawl_request import CrawlRequest, request_from
 
-Urls = Annotated[list[str] | None, typer.Argument(metavar="URL", help="Seeds: where the crawl begins.")]
+Urls = Annotated[list[str] | None, typer.Argument(metavar="URL", help="Seeds: the first URLs of the crawl.")]
 From = Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - reads stdin.")]
 
 
@@ -45,10 +45,10 @@ _OPTIONS = {
         _FLAG, "--verify/--no-verify", "Records", None, "Let the model verify values that patterns found."
     ),
     "judge_model": _option(
-        _TEXT, "--judge-model", "Records", "NAME", "A second model judges whose values they are; none: no such model."
+        _TEXT, "--judge-model", "Records", "NAME", "A second model that checks whom values are about, or none."
     ),
-    "name": _option(_TEXT, "--name", "Output", "TEXT", "A name for people."),
-    "tags": _option(_TEXTS, "--tag", "Output", "TAG", "A word to find it by; may be repeated."),
+    "name": _option(_TEXT, "--name", "Output", "TEXT", "Name of the crawl."),
+    "tags": _option(_TEXTS, "--tag", "Output", "TAG", "Tag of the crawl, for searching; may be repeated."),
     "webhook": _option(_TEXT, "--webhook", "Output", "URL", "Send a signed POST to URL when the crawl ends."),
 }
 _NAMES = {"delay_s": "--delay", "max_pages": "--max-pages", "max_depth": "--max-depth", "per_host": "--per-host",

@@ -46,11 +46,13 @@ Incremental = Annotated[
 ]
 With = Annotated[
     list[str] | None,
-    typer.Option("--with", metavar="CONTENT", help="Also columns with the pages' text, markdown or html. Repeatable."),
+    typer.Option(
+        "--with", metavar="CONTENT", help="Add the text, markdown or html of each page as a column; may be repeated."
+    ),
 ]
 PartitionBy = Annotated[
     str | None,
-    typer.Option("--partition-by", metavar="host|date", help="A folder with a file for each host or date of fetch."),
+    typer.Option("--partition-by", metavar="host|date", help="Write a folder with one file per host, or per date."),
 ]
 Records = Annotated[
     bool, typer.Option("--records", help="Records as flat tables: a column per value, and a table of the evidence.")

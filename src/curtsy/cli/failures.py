@@ -12,7 +12,7 @@ from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, Wide
 
 app = Commands("List dead letters, or replay them.")
-Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host, or of the host of a URL.")]
+Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only this host, or the host of this URL.")]
 Stage = Annotated[
     str | None,
     typer.Option("--stage", metavar="STAGE", help="Only of this stage: fetch, extract, score, store or webhook."),

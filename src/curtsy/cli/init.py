@@ -15,9 +15,11 @@ from curtsy.grounding import schema as schemas
 
 
 def init(
-    folder: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="Where; by default it asks.")] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help="The project folder. If omitted, Curtsy asks for it.")
+    ] = None,
     sites: Annotated[
-        list[str] | None, typer.Option("--site", metavar="URL", help="Where the crawl begins; may be repeated.")
+        list[str] | None, typer.Option("--site", metavar="URL", help="A website to crawl; may be repeated.")
     ] = None,
     from_: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Sites, one per line.")] = None,
     profile: Annotated[
@@ -37,7 +39,7 @@ def init(
 ) -> None:
     """Make a project folder: settings, seeds and a schema.
 
-    It asks for what the options do not say. Afterwards, `curtsy crawl` in that folder needs no options.
+    Curtsy asks for everything that the options leave out. Afterwards, `curtsy crawl` in that folder needs no options.
     """
     given = sites or ([] if from_ else typer.prompt("Sites (URLs, with spaces between)").split())
     found = list(seeds.read(given, from_))

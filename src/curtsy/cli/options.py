@@ -73,7 +73,7 @@ JudgeModel = Annotated[
     typer.Option(
         "--judge-model",
         metavar="NAME",
-        help="A second model judges whose values they are; none: no such model.",
+        help="A second model that checks whom values are about, or none.",
         show_default=False,
         rich_help_panel="Records",
     ),

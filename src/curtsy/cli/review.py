@@ -29,18 +29,24 @@ Golden = Annotated[bool, typer.Option("--golden", help="Mark the record for expo
 _AROUND = 60
 
 
-Reason = Annotated[str | None, typer.Option("--reason", metavar="REASON", help="Only held for this reason: thin, ...")]
+Reason = Annotated[
+    str | None, typer.Option("--reason", metavar="REASON", help="Only records held for this reason, such as thin.")
+]
 OfHost = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host.")]
 WithField = Annotated[
     str | None, typer.Option("--field", metavar="POINTER", help="Only with a value of this field: /contact/email.")
 ]
 Confident = Annotated[
     float | None,
-    typer.Option("--min-confidence", min=0, max=1, metavar="SHARE", help="Only if this share of values has evidence."),
+    typer.Option(
+        "--min-confidence", min=0, max=1, metavar="SHARE", help="Only if at least this share of values has evidence."
+    ),
 ]
 Doubtful = Annotated[
     float | None,
-    typer.Option("--max-confidence", min=0, max=1, metavar="SHARE", help="Only if no larger share has evidence."),
+    typer.Option(
+        "--max-confidence", min=0, max=1, metavar="SHARE", help="Only if at most this share of values has evidence."
+    ),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", help="At most N.")]
 
@@ -74,7 +80,7 @@ def list_(
 
 @app.command()
 def many(
-    decision: Annotated[str, typer.Argument(metavar="approve|reject", help="What to decide of all of them.")],
+    decision: Annotated[str, typer.Argument(metavar="approve|reject", help="The decision for all of them.")],
     crawl: OfCrawl = None,
     reason: Reason = None,
     host: OfHost = None,

@@ -22,7 +22,8 @@ def serve(
         int | None, typer.Option("--threads", min=1, max=512, metavar="N", help="Concurrent requests per process.")
     ] = None,
     require_key: Annotated[
-        bool | None, typer.Option("--require-key", help="Require a key from this machine too.", show_default=False)
+        bool | None,
+        typer.Option("--require-key", help="Require a key also for requests from this machine.", show_default=False),
     ] = None,
     config: Config = None,
     data_dir: DataDir = None,

@@ -22,7 +22,7 @@ _VERSION = ("fetched_at", "status", "size", "unchanged", "sha256", "crawl")
 
 
 def show(
-    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a page, or the id of one.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="URL or id of a page.")],
     crawl: OfCrawl = None,
     body: Annotated[bool, typer.Option("--body", help="The stored body, byte for byte.")] = False,
     headers: Annotated[bool, typer.Option("--headers", help="The status and the headers of the response.")] = False,

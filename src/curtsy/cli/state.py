@@ -22,10 +22,10 @@ def status(
     all_: Annotated[bool, typer.Option("--all", help="List the crawls, newest first.")] = False,
     search: Annotated[
         str | None,
-        typer.Option("--search", metavar="TEXT", help="List those with it in name, tag, id or hosts."),
+        typer.Option("--search", metavar="TEXT", help="List crawls with this text in name, tag, id or hosts."),
     ] = None,
-    tag: Annotated[str | None, typer.Option("--tag", metavar="TAG", help="List those with this tag.")] = None,
-    owner: Annotated[str | None, typer.Option("--owner", metavar="KEY", help="List those of this API key.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", metavar="TAG", help="List crawls with this tag.")] = None,
+    owner: Annotated[str | None, typer.Option("--owner", metavar="KEY", help="List crawls of this API key.")] = None,
     schedule: Annotated[
         str | None, typer.Option("--schedule", metavar="NAME", help="List the runs of this schedule.")
     ] = None,

@@ -43,7 +43,7 @@ def up(
     ] = None,
     require_key: Annotated[
         bool | None,
-        typer.Option("--require-key", help="The API requires a key from this machine too.", show_default=False),
+        typer.Option("--require-key", help="Require a key also for requests from this machine.", show_default=False),
     ] = None,
     config: Config = None,
     data_dir: DataDir = None,

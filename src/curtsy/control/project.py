@@ -38,23 +38,34 @@ class Profile:
 PROFILES = {
     "documentation": Profile(
         about="the pages of one documentation site",
-        options={"out": ("pages.jsonl", "pages as they are committed"), "max_pages": (5000, "stop after so much")},
+        options={
+            "out": ("pages.jsonl", "the file for the pages; it grows while the crawl runs"),
+            "max_pages": (5000, "stop after this many pages"),
+        },
     ),
     "organizations": Profile(
         about="one record for each of many organizations",
         schema="organization",
-        options={"max_depth": (2, "links from the home page: contact, imprint and reports are near it")},
-        settings={"max_urls_per_host": (200, "of one site, so that a large one does not take all the time")},
+        options={"max_depth": (2, "follow links at most this many steps from the home page")},
+        settings={
+            "max_urls_per_host": (
+                200,
+                "at most this many URLs of one site, so that a large site does not take all the time",
+            )
+        },
     ),
     "news": Profile(
         about="articles with author and date",
         schema="article",
-        options={"max_depth": (2, "links from the front page"), "max_pages": (5000, "stop after so much")},
+        options={
+            "max_depth": (2, "follow links at most this many steps from the front page"),
+            "max_pages": (5000, "stop after this many pages"),
+        },
     ),
     "products": Profile(
         about="products with prices",
         schema="product",
-        options={"max_pages": (5000, "stop after so much")},
+        options={"max_pages": (5000, "stop after this many pages")},
     ),
 }
 
@@ -82,7 +93,7 @@ def files_of(
     """The files of a project, by name."""
     files = {
         "curtsy.toml": _toml(profile, contact, "schema.json" if schema is not None else profile.schema),
-        "seeds.txt": "# One URL per line: where the crawl begins.\n" + "".join(f"{site}\n" for site in sites),
+        "seeds.txt": "# The first URLs of the crawl, one per line.\n" + "".join(f"{site}\n" for site in sites),
         ".gitignore": "/.curtsy/\n/exports/\n/pages.*\n",
     }
     if schema is not None:
@@ -92,21 +103,24 @@ def files_of(
 
 def _toml(profile: Profile, contact: str, schema: str | None) -> str:
     lines = [
-        "# Settings of this project. Every setting: docs/reference/settings.md",
+        "# Settings of this project. docs/reference/settings.md describes all settings.",
         "",
-        "# Whom the owner of a site can reach: an e-mail address or a page about the crawl.",
+        "# Where the owner of a site can reach you: an e-mail address, or a web page about the crawl.",
         f"contact = {_value(contact)}",
     ]
     for name, (value, about) in profile.settings.items():
         lines += ["", f"# {about[0].upper()}{about[1:]}.", f"{name} = {_value(value)}"]
     lines += [
         "",
-        f"# What `curtsy crawl` does here without options: {profile.about}.",
+        f"# Options of `curtsy crawl` in this folder. They give {profile.about}.",
         "[crawl]",
         'seeds = "seeds.txt"',
     ]
     if schema is not None:
-        lines += ["# What to make of the pages: a built-in schema, or a file of yours.", f"schema = {_value(schema)}"]
+        lines += [
+            "# The values to extract: the name of a built-in schema, or your own file.",
+            f"schema = {_value(schema)}",
+        ]
     for name, (value, about) in profile.options.items():
         lines += [f"# {about[0].upper()}{about[1:]}.", f"{name} = {_value(value)}"]
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
 """Which crawl belongs to a task: every try of a task uses the same crawl, and no crawl is created twice.
 
-A task instance (dag, run, task, map index) numbers its crawls. The number increases when the last crawl was cancelled,
+A task instance (dag, run, task, map index) numbers its crawls. The number increases when the last crawl was canceled,
 was deleted, or belongs to a try that succeeded (the task was cleared to run again). The number is part of the
 Idempotency-Key, so that a try finds the crawl of a predecessor that died before it saved the id. The id is saved in
 Airflow's task state store, because the control plane remembers keys for 24 hours only.
@@ -58,7 +58,7 @@ def join(server: Server, context: Mapping[str, Any], seeds: Sequence[str], optio
         if status is not None and status["state"] not in LOST:
             _write(context, id, number)
             return Joined(status=status, number=number, before=False)
-    raise Unavailable(f"The last {_MOST} crawls of this task were cancelled at once. Find out what cancels them.")
+    raise Unavailable(f"The last {_MOST} crawls of this task were canceled at once. Find out what cancels them.")
 
 
 def delivered(context: Mapping[str, Any], id: str, number: int) -> None:

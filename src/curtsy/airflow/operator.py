@@ -38,7 +38,7 @@ class CurtsyCrawlOperator(BaseOperator):
     `seeds` is a list, or a text with a URL per word. `options` has the other fields of
     `POST /v1/crawls` (docs/reference/api.md).
     `on_dead_letters`: what more than `max_dead_letters` of them do: `fail`, `warn` or `ignore`; a retry after such a
-    failure replays them in the same crawl. `crawl_timeout`: the crawl is cancelled after that long, and the task fails.
+    failure replays them in the same crawl. `crawl_timeout`: the crawl is canceled after that long, and the task fails.
     `export_to`: files to write its pages to when it has ended, for example s3://bucket/{{ ds }}/pages.parquet; the
     connection must name the store. `cancel_on_kill`: cancel the crawl when a person ends the task.
     """
@@ -134,7 +134,7 @@ class CurtsyCrawlOperator(BaseOperator):
     ) -> dict[str, Any]:
         """Continue with the trigger's event."""
         if event["state"] == "cancelled" and joined_at is not None and _ended_at(event) - joined_at < _LATE_KILL_S:
-            self.log.info("Crawl %s was cancelled with an earlier try of this task. Creating a new crawl.", event["id"])
+            self.log.info("Crawl %s was canceled with an earlier try of this task. Creating a new crawl.", event["id"])
             return self.execute(context)
         return self._ended(context, CurtsyHook(self.curtsy_conn_id).place(), number, event)
 
@@ -180,10 +180,10 @@ class CurtsyCrawlOperator(BaseOperator):
         self.crawl_url = place.crawl_url(id)
         if state == TIMED_OUT:
             _cancel(Server(place.url, place.key), id)
-            raise AirflowException(f"Crawl {id} exceeded crawl_timeout ({self.crawl_timeout}) and was cancelled.")
+            raise AirflowException(f"Crawl {id} exceeded crawl_timeout ({self.crawl_timeout}) and was canceled.")
         if state in crawl_identity.LOST or state == GONE:
             # A person did that, and a retry would undo it. Clearing the task creates a new crawl.
-            raise AirflowFailException(f"Crawl {id} was cancelled or deleted{_because(status)}.")
+            raise AirflowFailException(f"Crawl {id} was canceled or deleted{_because(status)}.")
         if state == REFUSED:
             raise AirflowException(f"Crawl {id} cannot be read{_because(status)}.")
         self._judge(id, status["counts"]["failed"])

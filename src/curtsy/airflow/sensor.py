@@ -19,7 +19,7 @@ from curtsy.core.errors import Unavailable, UnknownCrawl
 
 
 class CurtsyCrawlSensor(BaseSensorOperator):
-    """Succeeds when the crawl has finished, with its counts by XCom; fails if it was cancelled or deleted.
+    """Succeeds when the crawl has finished, with its counts by XCom; fails if it was canceled or deleted.
 
     `crawl_id` is an id, its beginning, or `last`. The sensor never cancels the crawl.
     """

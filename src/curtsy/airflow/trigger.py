@@ -50,7 +50,7 @@ async def still_deferred(task: Any) -> bool:
 class CurtsyCrawlTrigger(BaseTrigger):
     """Fires when a crawl has ended. Its arguments are its whole state: another triggerer can take it over.
 
-    `until`: Unix time of the timeout. `cancel_on_kill`: the crawl is cancelled when a person marks the deferred task as
+    `until`: Unix time of the timeout. `cancel_on_kill`: the crawl is canceled when a person marks the deferred task as
     failed or succeeded, or clears it; not when a triggerer stops, dies or hands over.
     """
 
@@ -99,9 +99,9 @@ class CurtsyCrawlTrigger(BaseTrigger):
                 return
             async with asyncio.timeout(_CANCEL_S), await self._follower() as follower:
                 await follower.cancel(self.crawl_id)
-            self.log.info("Crawl %s was cancelled with its task.", self.crawl_id)
+            self.log.info("Crawl %s was canceled with its task.", self.crawl_id)
         except Exception as error:
-            self.log.warning("Crawl %s was not cancelled with its task: %r", self.crawl_id, error)
+            self.log.warning("Crawl %s was not canceled with its task: %r", self.crawl_id, error)
 
     async def _follower(self) -> Follower:
         place = await CurtsyHook(self.curtsy_conn_id).aplace()

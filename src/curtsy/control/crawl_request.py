@@ -66,8 +66,7 @@ class CrawlRequest(BaseModel):
         None,
         min_length=1,
         max_length=200,
-        description="A second model, which judges whose values they are; `none`: no such model. The default is the "
-        "server's setting.",
+        description="A second model that checks whom values are about, or `none`. The default is the server's setting.",
     )
     webhook: str | None = Field(
         None, max_length=2000, description="Receives a signed POST when the crawl has finished or was canceled."
@@ -79,10 +78,10 @@ class CrawlRequest(BaseModel):
         None, min_length=1, max_length=100, description="A proxy pool that the server's settings list."
     )
 
-    name: Title | None = Field(None, description="A name for people; it need not be unique.")
+    name: Title | None = Field(None, description="Name of the crawl; it need not be unique.")
     tags: Tags = Field(
         default=[],
-        description="Words to find it by: lower-case letters, digits and `. _ : / -`, up to 50 characters each.",
+        description="Tags for searching: lower-case letters, digits and `. _ : / -`, up to 50 characters each.",
     )
 
     @field_validator("include", "exclude")

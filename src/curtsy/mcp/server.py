@@ -118,8 +118,8 @@ def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
         include: Annotated[
             list[str] | None, Field(description="Only URLs that match one of these (RE2).", max_length=10)
         ] = None,
-        name: Annotated[str | None, Field(description="A name for people.", max_length=200)] = None,
-        tags: Annotated[list[str] | None, Field(description="Words to find it by.", max_length=20)] = None,
+        name: Annotated[str | None, Field(description="Name of the crawl.", max_length=200)] = None,
+        tags: Annotated[list[str] | None, Field(description="Tags for searching.", max_length=20)] = None,
     ) -> dict[str, Any]:
         """Crawl a site from a URL politely: it obeys robots.txt and rate limits, and never requests private addresses.
 

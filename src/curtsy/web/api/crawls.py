@@ -58,7 +58,7 @@ def submit(call: Call, body: NewCrawl | None) -> Accepted:
 
     It is stored before the answer, and workers start it at once. Seeds that cannot be crawled are refused; the problem
     lists the first 20. Send very many seeds as NDJSON, which is stored while it arrives. An interrupted upload without
-    an Idempotency-Key is cancelled; with a key it can be sent again within an hour.
+    an Idempotency-Key is canceled; with a key it can be sent again within an hour.
     """
     key = _idempotency_key(call)
     options, digest, parts = _ndjson(call) if body is None else _json(call, body)

@@ -110,7 +110,7 @@ def failure(call: Call, id: str) -> DeadLetterDetails:
 def replay_failures(call: Call, body: ReplayRequest) -> Replayed:
     """Retry dead letters from the stage that failed; their history is kept.
 
-    Workers start at once. A finished crawl runs again; a cancelled one does not.
+    Workers start at once. A finished crawl runs again; a canceled one does not.
     """
     which = replay.Filter(
         crawl=call.crawl_n(body.crawl),

@@ -118,7 +118,7 @@ def _page(crawl: CrawlStatus) -> str:
 
 action("/crawls/<id>/pause", "write", crawls.pause, _page, "Paused. The last requests leave within 2 s.")
 action("/crawls/<id>/resume", "write", crawls.resume, _page, "Resumed.")
-action("/crawls/<id>/cancel", "write", crawls.cancel, _page, "Cancelled. Fetched pages stay; open URLs are skipped.")
+action("/crawls/<id>/cancel", "write", crawls.cancel, _page, "Canceled. Fetched pages stay; open URLs are skipped.")
 
 
 # Rename, delete

@@ -115,7 +115,7 @@ class Replayed(BaseModel):
 
     dead_letters: int
     crawls: list[str] = Field(description="Crawls that continue because of it.")
-    of_cancelled_crawls: int = Field(description="Not replayed because their crawl was cancelled or is being deleted.")
+    of_cancelled_crawls: int = Field(description="Not replayed because their crawl was canceled or is being deleted.")
     dry_run: bool
 
 

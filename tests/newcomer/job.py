@@ -7,12 +7,8 @@ runs on a terminal of 80 columns; what it prints is kept, with ids, times and pl
 from __future__ import annotations
 
 import asyncio
-import os
-import pty
 import re
 import ssl
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -21,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curtsy.tinyweb import TinyWeb
+from tests.newcomer.terminal import Run
 from tests.support.certificates import Authority
 from tests.support.chromium import ARGUMENTS, find
 
@@ -100,34 +97,9 @@ class Ran:
 
 
 def curtsy(folder: Path, command: str, settings: Mapping[str, str]) -> Ran:
-    """Run a command with its standard output on a terminal of 80 columns."""
-    master, slave = pty.openpty()
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, "COLUMNS": "80", "TERM": "dumb", **settings}
-    started = subprocess.Popen(
-        ["curtsy", *command.split()], cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=slave,
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
-    os.close(slave)
-    said: list[bytes] = []
-    reader = threading.Thread(target=_read, args=(master, said))
-    reader.start()
-    _, err = started.communicate()
-    reader.join()
-    os.close(master)
-    out = "\n".join(line.rstrip() for line in b"".join(said).decode().splitlines())
-    return Ran(command, started.returncode, out, err.decode())
-
-
-def _read(master: int, into: list[bytes]) -> None:
-    while True:
-        try:
-            block = os.read(master, 65536)
-        except OSError:  # the other end is closed
-            return
-        if not block:
-            return
-        into.append(block)
+    run = Run(["curtsy", *command.split()], folder, settings)
+    code = run.wait()
+    return Ran(command, code, run.out, run.err)
 
 
 @contextmanager

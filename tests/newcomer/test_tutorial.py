@@ -1,0 +1,65 @@
+"""The tutorial, run as it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.newcomer.tutorial import Took, run, steps
+
+EXAMPLE = """# Title
+
+## 1. Start
+
+Open a **second terminal** and run:
+
+    serve --port 8000
+
+```text
+serving 4 sites
+```
+
+## 2. Crawl
+
+Go on. Press Ctrl-C
+after a few seconds:
+
+    crawl one \\
+      two
+
+- `one` is a word.
+
+Do it again:
+
+```sh
+crawl
+```
+
+The exit code is 1, because it fails.
+
+<!-- not run: it needs a public address -->
+
+    crawl https://example.com/
+"""
+
+
+def test_every_block_of_commands_is_found_with_how_it_is_run() -> None:
+    serve, first, second, public = steps(EXAMPLE)
+    assert (serve.script, serve.in_background, serve.shown) == ("serve --port 8000", True, ("serving 4 sites",))
+    assert (first.script, first.is_interrupted, first.in_background) == ("crawl one \\\n  two", True, False)
+    assert (second.script, second.code, second.is_interrupted) == ("crawl\n", 1, False)
+    assert [step.is_run for step in (serve, first, second, public)] == [True, True, True, False]
+
+
+def test_a_wrong_exit_code_and_a_line_that_is_not_printed_are_problems() -> None:
+    serve = steps(EXAMPLE)[0]
+    assert Took(serve, 0, "serving 9 sites\n").problem is None
+    assert "exit code 2, not 0" in (Took(serve, 2, "serving 9 sites\n").problem or "")
+    assert "it does not print: serving 4 sites" in (Took(serve, 0, "listening\n").problem or "")
+
+
+def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
+    took = list(run(tmp_path))
+    assert [one.problem for one in took if one.problem] == []
+    assert {"tinyweb", "crawl", "export", "bundle", "changes"} <= {
+        line.split()[1] for one in took for line in one.step.script.splitlines() if line.startswith("curtsy ")
+    }

@@ -12,6 +12,7 @@ from typer import Context
 
 from curtsy.cli.app import app
 from curtsy.cli.commands import PANELS, LazyCommand
+from curtsy.core.settings import Settings
 
 
 def shown(*words: str) -> list[str]:
@@ -60,3 +61,26 @@ def test_no_help_shows_a_type_an_empty_default_or_a_cut_summary() -> None:
         assert "range>" not in text, name
         assert "[default: ]" not in text, name
         assert not [line for line in text.partition("Commands:")[2].splitlines() if line.endswith("...")], name
+
+
+def test_an_option_that_stands_for_a_setting_shows_its_default() -> None:
+    settings = Settings.model_fields
+    shown_of = {
+        ("serve", "--host"): settings["api_host"].default,
+        ("serve", "--port"): settings["api_port"].default,
+        ("serve", "--processes"): settings["api_processes"].default,
+        ("serve", "--threads"): settings["api_threads"].default,
+        ("up", "--host"): settings["api_host"].default,
+        ("up", "--port"): settings["api_port"].default,
+        ("up", "--processes"): settings["api_processes"].default,
+        ("crawl", "--delay"): f"{settings['delay_s'].default:g}",
+        ("crawl", "--per-host"): settings["per_host"].default,
+        ("crawl", "--llm"): "none",
+        ("extract", "--llm"): "none",
+        ("demo", "--out"): "out/pages.jsonl",
+    }
+    for (command, option), default in shown_of.items():
+        text = next(text for name, text in helps(app.commands[command], command) if name == command)
+        row = text.partition(f"\n  {option} ")[2].partition("\n\n")[0].partition("\n  -")[0]
+        assert " ".join(row.split()).endswith(f"[default: {default}]"), (command, option)
+    assert any(line.endswith("pages per organization (default: 30)") for line in shown("tinyweb"))

@@ -40,7 +40,7 @@ _OPTIONS = {
     "proxy_pool": _option(_TEXT, "--proxy-pool", "Network", "NAME", "Use this pool of the setting `proxies`."),
     "schema": _option(_TEXT, "--schema", "Records", "SCHEMA", "Extract records: a name, module:Class or FILE.json."),
     "rubric": _option(_TEXT, "--rubric", "Records", "RUBRIC", "Score records: a name, FILE.toml or module:function."),
-    "llm": _option(_TEXT, "--llm", "Records", "MODEL", "Language model: none, local or endpoint."),
+    "llm": _option(_TEXT, "--llm", "Records", "MODEL", "Language model: none, local or endpoint.", "none"),
     "verify": _option(
         _FLAG, "--verify/--no-verify", "Records", None, "Let the model verify values that patterns found."
     ),

@@ -21,7 +21,14 @@ from curtsy.tinyweb import TinyWeb, demo_seeds
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", metavar="PATH", help="Where to write the pages.", rich_help_panel="Output")
+        Path,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            help="Where to write the pages.",
+            show_default="out/pages.jsonl",
+            rich_help_panel="Output",
+        ),
     ] = Path("out/pages.jsonl"),
     schema: SchemaName = None,
     rubric: RubricName = None,

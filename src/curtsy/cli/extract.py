@@ -46,7 +46,8 @@ def extract(
         typer.Option("--rubric", metavar="RUBRIC", help="A name, FILE.toml or none.", show_default="that of the crawl"),
     ] = None,
     llm: Annotated[
-        str | None, typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.")
+        str | None,
+        typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.", show_default="none"),
     ] = None,
     verify: Verify = None,
     judge_model: JudgeModel = None,

@@ -57,7 +57,13 @@ RubricName = Annotated[
 ]
 ModelKind = Annotated[
     str | None,
-    typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.", rich_help_panel="Records"),
+    typer.Option(
+        "--llm",
+        metavar="MODEL",
+        help="Language model: none, local or endpoint.",
+        show_default="none",
+        rich_help_panel="Records",
+    ),
 ]
 Verify = Annotated[
     bool | None,

@@ -11,15 +11,24 @@ from curtsy.web.serving import serve as run
 
 
 def serve(
-    host: Annotated[str | None, typer.Option("--host", metavar="ADDR", help="Address to listen on.")] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDR", help="Address to listen on.", show_default="127.0.0.1")
+    ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, metavar="PORT", help="Port; 0 chooses a free one.")
+        int | None,
+        typer.Option(
+            "--port", min=0, max=65535, metavar="PORT", help="Port; 0 chooses a free one.", show_default="8080"
+        ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Number of processes.")
+        int | None,
+        typer.Option("--processes", min=1, max=64, metavar="N", help="Number of processes.", show_default="2"),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, max=512, metavar="N", help="Concurrent requests per process.")
+        int | None,
+        typer.Option(
+            "--threads", min=1, max=512, metavar="N", help="Concurrent requests per process.", show_default="80"
+        ),
     ] = None,
     require_key: Annotated[
         bool | None,

@@ -23,10 +23,19 @@ from curtsy.fleet.supervisor import Part, Supervisor, free_port, only_one, reach
 
 
 def up(
-    host: Annotated[str | None, typer.Option("--host", metavar="ADDR", help="Address of the API.")] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDR", help="Address of the API.", show_default="127.0.0.1")
+    ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, metavar="PORT", help="Port of the API; 0 chooses a free one."),
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Port of the API; 0 chooses a free one.",
+            show_default="8080",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
@@ -35,7 +44,8 @@ def up(
         ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Number of API processes.")
+        int | None,
+        typer.Option("--processes", min=1, max=64, metavar="N", help="Number of API processes.", show_default="2"),
     ] = None,
     flower: Annotated[
         int | None,

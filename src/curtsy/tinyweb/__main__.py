@@ -55,8 +55,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Defaults(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows the default of an option that has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default is None or action.default is False else super()._get_help_string(action)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="curtsy tinyweb", description="A small synthetic web on loopback.")
+    parser = argparse.ArgumentParser(
+        prog="curtsy tinyweb", description="A small synthetic web on loopback.", formatter_class=_Defaults
+    )
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 selects a free one")
     parser.add_argument("--hosts", type=int, default=20, help="number of organizations (org-0000 and on)")
     parser.add_argument("--pages", type=int, default=30, help="pages per organization")

@@ -17,8 +17,9 @@ from rich.console import Console
 
 from curtsy.cli import progress
 from curtsy.cli.table_layout import fitted, middle
-from curtsy.core.model import Counts, WaitingHost
+from curtsy.core.model import Counts, HostState, WaitingHost
 from curtsy.core.settings_loading import load
+from curtsy.store import hosts
 from curtsy.store.engine import Store
 
 URL = "https://www.example.test/a/very/long/path/that/does/not/fit/on/one/line/of/a/terminal/page.html"
@@ -36,12 +37,48 @@ def test_a_table_fits_and_ids_stay_whole() -> None:
     names, rows = fitted(columns, [[id, URL, "", "x" * 50, "batch", "2026-11-16T18:13:07Z"]], 80)
     assert "stage" not in names, "it is empty"
     assert rows[0][0] == id
-    assert sum(map(len, rows[0])) + 3 * len(rows[0]) <= 80
+    assert sum(map(len, rows[0])) + 3 * len(rows[0]) - 1 <= 80
     assert rows[0][1].startswith("https://")
     assert rows[0][1].endswith("page.html")
     everything = fitted(columns, [[id, URL, "", "x" * 50, "batch", "t"]], 500)
     assert everything == (["crawl", "url", "detail", "lane", "ended"], [[id, URL, "x" * 50, "batch", "t"]])
     assert fitted(["a", "b"], [], 80) == (["a", "b"], [])
+
+
+ID, AT = "01a1e590-0c94-7b0a-9b90-9c51dd2d0a26", "2026-11-16T18:13:07Z"
+
+
+@pytest.mark.parametrize(
+    ("row", "kept"),
+    [
+        ({"crawl": ID, "state": "finished", "lane": "batch", "pages": "120", "dead letters": "3", "created": AT},
+         ["crawl", "state", "pages", "created"]),
+        ({"crawl": ID, "state": "interrupted", "lane": "batch", "pages": "120", "dead letters": "3", "created": AT},
+         ["crawl", "state", "pages", "dead letters"]),
+        ({"planned": AT, "state": "ended", "crawl": ID, "outcome": "finished", "pages": "120", "ended": AT},
+         ["planned", "state", "crawl", "pages"]),
+        ({"fetched_at": AT, "status": "200", "size": "12345", "sha256": "0123456789ab", "crawl": ID},
+         ["fetched_at", "status", "size", "crawl"]),
+        ({"id": "0123456789", "name": "x" * 40, "scopes": "read,write", "created": AT, "expires": AT, "used": AT},
+         ["id", "name", "created", "expires"]),
+    ],
+)  # fmt: skip
+def test_what_fits_is_shown_and_what_matters_more_comes_first(row: dict[str, str], kept: list[str]) -> None:
+    names, rows = fitted(list(row), [list(row.values())], 80)
+    assert names == kept
+    assert sum(map(len, rows[0])) + 3 * len(rows[0]) - 1 <= 80
+
+
+def test_the_table_of_hosts_fits_and_cuts_no_time(tmp_path: Path) -> None:
+    settings = load(data_dir=tmp_path / ".curtsy")
+    named = "a-very-long-host-name-of-a-university-department.example.test"
+    with Store.open(settings.effective_store_url) as store:
+        state = HostState(host=named, blocked_until_ms=1_900_000_000_000, robots_delay_ms=2500, failures=3)
+        store.run(hosts.upsert, [state])
+    head, _, row = [line for line in on_terminal(tmp_path, "hosts", "list") if line][:3]
+    assert head.split() == ["host", "robots", "delay", "failures", "blocked", "until"]
+    assert row.split()[1:] == ["2.5", "3", "2030-03-17T17:46:40Z"]
+    assert any(named in line for line in on_terminal(tmp_path, "hosts", "list", "--wide"))
 
 
 @pytest.mark.parametrize("words", [("failures", "list"), ("status", "--all")])

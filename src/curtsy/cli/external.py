@@ -10,7 +10,7 @@ import typer
 
 from curtsy.cli import show
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, stored
+from curtsy.cli.options import AsJson, Config, DataDir, Wide, stored
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.times import since_ms, timestamp
@@ -28,7 +28,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, metavar="N"
 
 
 @app.command("list")
-def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False, wide: Wide = False) -> None:
     """List the runs of external clients, newest first."""
     with stored(config, data_dir) as (_, store), store.read() as tx:
         runs = [asdict(run) for run in external_requests.runs(tx)]
@@ -38,7 +38,7 @@ def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = Fal
         show.document({"runs": runs})
         return
     columns = ["name", "state", "open", "held", "done", "failed", "started", "ended"]
-    show.table(columns, [[run[column] for column in columns] for run in runs])
+    show.table(columns, [[run[column] for column in columns] for run in runs], wide)
 
 
 @app.command()
@@ -46,6 +46,7 @@ def failures(
     name: Name = None,
     since: Since = None,
     limit: Limit = 100,
+    wide: Wide = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -58,7 +59,7 @@ def failures(
         show.document({"failures": rows})
         return
     columns = ["at", "name", "cause", "url", "detail"]
-    show.table(columns, [[row[column] for column in columns] for row in rows])
+    show.table(columns, [[row[column] for column in columns] for row in rows], wide)
 
 
 @app.command()

@@ -11,7 +11,7 @@ import typer
 
 from curtsy.cli import show
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, stored
+from curtsy.cli.options import AsJson, Config, DataDir, Wide, stored
 from curtsy.client.local import frontier_runs, with_services
 from curtsy.control import hosts as operator_hosts
 from curtsy.core import clock
@@ -20,6 +20,8 @@ from curtsy.core.model import HostState
 from curtsy.core.times import timestamp
 from curtsy.store import hosts, queues
 
+#: the delays are in seconds: of `hosts delay`, of robots.txt, and because of slow or failing answers
+_COLUMNS = ("host", "set delay", "robots delay", "adaptive delay", "failures", "blocked until", "denied", "fault")
 app = Commands("Show hosts, block them, or set their delays.")
 Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a URL of the host.")]
 
@@ -31,6 +33,7 @@ def list_(
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
+    wide: Wide = False,
 ) -> None:
     """List hosts by name."""
     at_ms = clock.now_ms() if notable else None
@@ -46,15 +49,15 @@ def list_(
     rows = [
         (
             s.host,
-            _delays(s),
-            s.failures,
+            *_delays_s(s),
+            s.failures or None,
             timestamp(s.blocked_until_ms),
+            "yes" if s.denied else None,
             faults.get(s.host),
-            "denied" if s.denied else "",
         )
         for s in found
     ]
-    show.table(["host", "delay (operator/robots/adaptive)", "failures", "blocked until", "fault", ""], rows)
+    show.table(_COLUMNS, rows, wide)
 
 
 @app.command("show")
@@ -136,6 +139,6 @@ def _change(
         show.say(f"{field:<18} {'-' if text is None else text}")
 
 
-def _delays(state: HostState) -> str:
+def _delays_s(state: HostState) -> list[str | None]:
     parts = (state.operator_delay_ms, state.robots_delay_ms, state.adaptive_ms)
-    return "/".join("-" if part is None else f"{part / 1000:g}" for part in parts)
+    return [f"{part / 1000:g}" if part else None for part in parts]

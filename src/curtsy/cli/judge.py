@@ -60,7 +60,7 @@ def _print(name: str, report: Report, missed: bool) -> None:
         (path, one.right, one.wrong, one.missed, _share(one.precision), _share(one.recall))
         for path, one in [*sorted(report.fields.items()), ("total", report.total)]
     ]
-    show.table(["field", "right", "wrong", "missed", "precision", "recall"], rows)
+    show.table(["field", "right", "wrong", "missed", "precision", "recall"], rows, wide=False)
     for mistake in [*report.wrong, *report.unsupported][:_SHOWN]:
         show.say(_line(mistake))
     if missed:

@@ -8,7 +8,7 @@ import typer
 
 from curtsy.cli import show
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.cli.options import AsJson, Config, DataDir, Wide, settings_from
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.times import length_s, timestamp
@@ -52,7 +52,7 @@ def create(
 
 
 @app.command(name="list")
-def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False, wide: Wide = False) -> None:
     """List the keys, newest first."""
     with _opened(config, data_dir) as store, store.read() as tx:
         found = stored_keys.list_all(tx)
@@ -74,7 +74,7 @@ def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson =
         show.document({"keys": rows})
     else:
         columns = ["id", "name", "scopes", "valid", "created", "expires", "revoked", "used"]
-        show.table(columns, [[row[column] for column in columns] for row in rows])
+        show.table(columns, [[row[column] for column in columns] for row in rows], wide)
 
 
 @app.command()

@@ -92,6 +92,7 @@ def many(
     note: Note = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List them; decide nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    wide: Wide = False,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -107,7 +108,7 @@ def many(
     }  # fmt: skip
     found = used.reviews(crawl, limit, **filters)
     if not as_json:
-        _table(found, wide=False)
+        _table(found, wide)
     done: dict[str, Any] = {"batch": None, "records": [], "refused": []}
     if not found or dry_run:
         pass

@@ -21,14 +21,16 @@ Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Name or id of a 
 
 
 @app.command("list")
-def list_(api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def list_(
+    wide: Wide = False, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
     """List schedules with their next runs."""
     found = backend(api, config, data_dir).schedules()
     if as_json:
         show.document({"schedules": found})
         return
     rows = [(one["name"], one["cron"], one["zone"], one["next"] or "paused", len(one["seeds"])) for one in found]
-    show.table(["schedule", "cron", "zone", "next", "seeds"], rows)
+    show.table(["schedule", "cron", "zone", "next", "seeds"], rows, wide)
 
 
 @app.command()
@@ -90,6 +92,7 @@ def resume(
 def runs(
     schedule: Which,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, metavar="N", help="At most N.")] = 100,
+    wide: Wide = False,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -100,10 +103,10 @@ def runs(
     if as_json:
         show.document({"runs": found})
     else:
-        _table(found)
+        _table(found, wide)
 
 
-def _table(found: list[dict[str, Any]], wide: bool = False) -> None:
+def _table(found: list[dict[str, Any]], wide: bool) -> None:
     names = ["planned", "state", "crawl", "outcome", "pages", "dead_letters", "ended", "note"]
     show.table([name.replace("_", " ") for name in names], [[run[name] for name in names] for run in found], wide)
 

@@ -10,7 +10,7 @@ import typer
 from curtsy.cli import show as shown
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir
+from curtsy.cli.options import AsJson, Config, DataDir, Wide
 from curtsy.cli.show import say
 from curtsy.export import page_objects
 
@@ -26,6 +26,7 @@ def list_(
     schema: OfSchema = None,
     every: Annotated[bool, typer.Option("--all", help="Also retired selectors.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", help="At most N.")] = 1000,
+    wide: Wide = False,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -41,7 +42,7 @@ def list_(
          f"{one['found']} of {one['tested']}", one["used"])
         for one in found
     ]  # fmt: skip
-    shown.table(["selector", "state", "host", "url", "field", "place", "found in test", "used"], rows)
+    shown.table(["selector", "state", "host", "url", "field", "place", "found in test", "used"], rows, wide)
 
 
 @app.command("show")

@@ -29,7 +29,7 @@ def note(text: str) -> None:
     announce(text)
 
 
-def table(columns: Sequence[str], rows: Iterable[Iterable[Any]], wide: bool = False) -> None:
+def table(columns: Sequence[str], rows: Iterable[Iterable[Any]], wide: bool) -> None:
     """A table that fits the terminal, or with `wide` all of it; not on a terminal, tab-separated lines."""
     if not sys.stdout.isatty():
         print("\t".join(columns))

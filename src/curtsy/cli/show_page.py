@@ -10,7 +10,7 @@ import typer
 
 from curtsy.cli import show as output
 from curtsy.cli.backends import Api, backend
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, Wide
 from curtsy.client.backend import Backend, Document
 from curtsy.core.errors import UsageError
 
@@ -31,6 +31,7 @@ def show(
     links: Annotated[bool, typer.Option("--links", help="The links of the page, one per line.")] = False,
     with_records: Annotated[bool, typer.Option("--records", help="The records made from it, as JSON lines.")] = False,
     history: Annotated[bool, typer.Option("--history", help="The versions of the page in all crawls.")] = False,
+    wide: Wide = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -52,7 +53,7 @@ def show(
     elif body:
         _print_body(used, used.page_details(url, crawl, ()))
     else:
-        _print_part(wanted[0], used.page_details(url, crawl, wanted))
+        _print_part(wanted[0], used.page_details(url, crawl, wanted), wide)
 
 
 def _print_facts(page: Document) -> None:
@@ -75,13 +76,13 @@ def _print_body(used: Backend, page: Document) -> None:
     sys.stdout.buffer.flush()
 
 
-def _print_part(name: str, page: Document) -> None:
+def _print_part(name: str, page: Document, wide: bool) -> None:
     if name == "records":
         for record in page["records"]:
             output.say(json.dumps(record, ensure_ascii=False))
         return
     if name == "history":
-        output.table(_VERSION, [_version(one) for one in page["history"]])
+        output.table(_VERSION, [_version(one) for one in page["history"]], wide)
         return
     _check_stored(page)
     if name == "headers":

@@ -6,7 +6,7 @@ still too wide. Ids are never shortened: they must be copied.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 #: columns whose cells may be shortened, and how far
 _FLEXIBLE = {
@@ -20,13 +20,19 @@ _FLEXIBLE = {
     "now": 12,
     "fault": 10,
     "host": 18,
+    "place": 12,
+    "field": 12,
+    "schedule": 12,
 }
 #: of these, texts whose beginning says most
-_SENTENCES = ("why", "detail", "note")
+_SENTENCES = ("why", "detail", "note", "place")
 #: columns that are left out first if the table is too wide, in this order
-_LESS = ("lane", "zone", "stage", "attempts", "ended", "pending", "dead letters", "at", "withheld", "detail", "created")
-#: between two columns
-_GAP = 3
+_LESS = (
+    "lane", "zone", "stage", "attempts", "size", "unchanged", "sha256", "found in test", "scopes", "note", "revoked",
+    "ended", "used", "pending", "dead letters", "outcome", "at", "withheld", "detail", "created", "started",
+)  # fmt: skip
+#: between two columns; the edges have 1 each
+_GAP, _EDGES = 3, 2
 
 Rows = list[list[str]]
 
@@ -34,8 +40,17 @@ Rows = list[list[str]]
 def fitted(columns: Sequence[str], rows: Rows, width: int) -> tuple[list[str], Rows]:
     """The columns and rows that fit into `width` characters; if even the least does not fit, the terminal wraps."""
     names, cells = _without_empty(columns, rows)
-    while _least(names, cells) > width and (extra := next((one for one in _LESS if one in names), None)) is not None:
-        names, cells = _without(names, cells, names.index(extra))
+    kept = set(names)
+    dropped: list[str] = []
+    for less in _LESS:
+        if less in kept and _least(*_only(kept, names, cells)) > width:
+            kept.remove(less)
+            dropped.append(less)
+    # A narrow column may fit where a wide one that matters more does not; nothing is shortened for it.
+    for less in reversed(dropped):
+        if _total(_widths(*_only(kept | {less}, names, cells))) <= width:
+            kept.add(less)
+    names, cells = _only(kept, names, cells)
     return names, _shortened(names, cells, width)
 
 
@@ -59,8 +74,9 @@ def _without_empty(columns: Sequence[str], rows: Rows) -> tuple[list[str], Rows]
     return [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
 
 
-def _without(names: list[str], rows: Rows, at: int) -> tuple[list[str], Rows]:
-    return names[:at] + names[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
+def _only(kept: set[str], names: list[str], rows: Rows) -> tuple[list[str], Rows]:
+    at = [at for at, name in enumerate(names) if name in kept]
+    return [names[one] for one in at], [[row[one] for one in at] for row in rows]
 
 
 def _widths(names: Sequence[str], rows: Rows) -> list[int]:
@@ -70,12 +86,17 @@ def _widths(names: Sequence[str], rows: Rows) -> list[int]:
 def _least(names: Sequence[str], rows: Rows) -> int:
     """The width with every text as short as it may be."""
     widths = zip(names, _widths(names, rows), strict=True)
-    return sum(min(width, max(_FLEXIBLE.get(name, width), len(name))) for name, width in widths) + _GAP * len(names)
+    return _total(min(width, max(_FLEXIBLE.get(name, width), len(name))) for name, width in widths)
+
+
+def _total(widths: Iterable[int]) -> int:
+    """The width of a table with these columns."""
+    return sum(width + _GAP for width in widths) - _GAP + _EDGES
 
 
 def _shortened(names: Sequence[str], rows: Rows, width: int) -> Rows:
     widths = _widths(names, rows)
-    over = sum(widths) + _GAP * len(names) - width
+    over = _total(widths) - width
     # The widest first: it can give the most.
     for at in sorted(range(len(names)), key=lambda one: -widths[one]):
         if over > 0 and names[at] in _FLEXIBLE:

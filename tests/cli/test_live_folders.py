@@ -113,10 +113,11 @@ def test_a_terminated_crawl_leaves_all_its_pages_and_a_resumed_one_the_rest(
 def test_a_resumed_crawl_completes_what_a_killed_one_left(folder: CrawlFolder, bucket: Any, out: str) -> None:
     urls = urls_of(out, folder, bucket)
     process = folder.start("crawl", SEED, "--out", out, "--processes", "2")
-    until(lambda: folder.has_pages(4) and (out == OBJECT or len(urls()) >= 2))
+    until(lambda: folder.has_pages(4) and len(urls()) >= 1)
     process.kill()
     process.communicate(timeout=60)
     assert set(urls()) <= set(committed(folder))
+    assert urls()
     assert len(committed(folder)) < PAGES
     if out == FOLDER:
         (folder.path / FOLDER / ".part").write_text("torn")  # as a kill in the middle of a write leaves it

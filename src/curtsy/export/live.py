@@ -2,9 +2,11 @@
 
 JSON Lines, CSV and WARC are appended to the file itself. A note in the data folder has the number of the last page and
 the length of the file up to it: data first, then the note, so a resumed crawl cuts what a killed process wrote after
-that, and no page is written twice. Parquet needs its footer: its row groups go to a file next to the output, which
-gets its name when the process ends, and a resumed crawl writes it again from the store. A folder of Markdown gets a
-file for each page at once. An object cannot grow: it is written whole when the process ends.
+that, and no page is written twice. A folder of Markdown gets a file for each page at once.
+
+A Parquet file needs its footer, and an object cannot grow: they are replaced from time to time by new ones with all
+pages, so they are valid after a kill. The row groups of Parquet also go to a file next to the output, which gets its
+name when the process ends: the last write then needs only the footer. A resumed crawl writes both again from the store.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from curtsy.export import pages as page_export
 from curtsy.export.live_files import AppendedFile, PipedFile, RowGroupFile
 from curtsy.export.live_folders import MarkdownFolder
 from curtsy.export.live_notes import Note, note_path, place_of, read_note, write_note
+from curtsy.export.live_whole import WholeOutput
 from curtsy.export.markdown import MarkdownWriter
 from curtsy.export.page_rows import PageRows, with_listings
 from curtsy.export.tables import Format, csv_blocks, json_lines
@@ -37,6 +40,7 @@ class LiveOutput:
         self._note_path = note_path(data_dir, rows.crawl, out)
         self._note = Note(path=place_of(out), format=chosen.value)
         self._file = _opened(out, self._note, read_note(self._note_path), rows)
+        self._whole = WholeOutput(rows, out, chosen) if isinstance(self._file, RowGroupFile) else None
         kept = self._file.kept
         if kept is not None and kept.after and self._is_current(kept):
             self._note = kept
@@ -63,6 +67,8 @@ class LiveOutput:
             )  # fmt: skip
         if self._note != before:
             self._save()
+        if self._whole is not None:
+            self._whole.refresh(self._note.after)
 
     def close(self, *, finished: bool) -> None:
         """Complete the file. The note of a finished crawl is of no more use."""
@@ -118,22 +124,23 @@ class LiveOutput:
 
 
 class LiveObject:
-    """One object, which cannot grow: each process writes the whole of it when it ends."""
+    """One object, which cannot grow: it is replaced from time to time, and when the process ends."""
 
     pages = 0
 
     def __init__(self, rows: PageRows, out: ObjectPlace, chosen: Format, data_dir: Path) -> None:
-        self._rows, self._out, self._chosen = rows, out, chosen
+        self._rows, self._whole = rows, WholeOutput(rows, out, chosen)
         self._note_path = note_path(data_dir, rows.crawl, out)
         # A resumed crawl finds the output, even after a kill.
         write_note(self._note_path, Note(path=place_of(out), format=chosen.value))
 
     def step(self) -> None:
-        """Objects cannot be appended to."""
+        """Write it if it is time."""
+        self._whole.refresh(_settled(self._rows.store, self._rows.crawl))
 
     def close(self, *, finished: bool) -> None:
-        """Write the object; it replaces that of an earlier process."""
-        self.pages = page_export.export(self._rows, self._out, self._chosen)
+        """Write the object; it replaces the one before."""
+        self.pages = self._whole.write()
         if finished:
             self._note_path.unlink(missing_ok=True)
 

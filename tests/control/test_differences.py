@@ -11,7 +11,7 @@ import stored
 from curtsy.cli import main
 from curtsy.core.record import Record
 from curtsy.core.settings_loading import load
-from curtsy.store import records
+from curtsy.store import crawls, records
 from curtsy.store.engine import Store
 
 URL = "https://a.test/"
@@ -45,7 +45,29 @@ def test_texts_and_values_that_changed_are_shown(
         main()
     said = capsys.readouterr().out
     assert ended.value.code == 0
+    assert "\nvalues     1\n" in said
     assert f"crawl      {two[1]}\nagainst    {two[0]}\n" in said, "not with the crawl of another seed"
     assert f"\n{URL}\n  - Price: 10 euros\n  + Price: 12 euros\n" in said
     assert "Open daily" not in said
     assert said.endswith(f"url\tfield\tbefore\tnow\n{URL}\t/price\t10\t12\n")
+
+
+def test_a_changed_page_is_listed_before_many_unchanged_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = load(data_dir=tmp_path / ".curtsy")
+    with Store.open(settings.effective_store_url) as store:
+        segments = stored.folder_of(settings)
+        for text in (b"<p>Old", b"<p>New"):
+            same = [(f"{URL}{n}", b"<p>%d" % n) for n in range(5)]
+            stored.add_pages(store, segments, stored.crawl(store), [*same, (URL, text), (f"{URL}also", text)])
+        segments.close()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["curtsy", "changes", "--limit", "1", "--against", "1"])
+    with Store.open(settings.effective_store_url) as store, store.read() as tx:
+        sys.argv[-1] = crawls.by_n(tx, 1).id
+    with pytest.raises(SystemExit):
+        main()
+    said = capsys.readouterr()
+    assert f"kind\turl\twhy\nchanged\t{URL}\t\n" in said.out
+    assert said.err == "Only 1 of 2 pages is listed; --limit N lists more.\n"

@@ -36,3 +36,4 @@ def bundle(
         return
     opened = f"unpack {out}, and open report.html" if str(out).endswith(".zip") else f"open {out}/report.html"
     show.note(f"{show.number(len(done['files']), 'file')} written to {out}. To look at it, {opened} in a browser.")
+    show.held(done)

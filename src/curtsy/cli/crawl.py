@@ -252,6 +252,9 @@ def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
         return
     if out is not None:
         show.say(f"pages are in  {out}")
+    if ended.records.get("published"):
+        export = next_commands.command("export", "last", "--records", "--out", "records.xlsx")
+        show.say(f"Export the records: {export}")
     if ended.records.get("held"):
         show.say(f"Some records need a review: {next_commands.command('review', 'list')}")
     if not counts.pages:

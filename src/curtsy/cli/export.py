@@ -129,6 +129,7 @@ def _say(done: Document, wanted: ExportRequest, out: str | None, incremental: bo
         amount = f"All {kind}s" if done["rows"] is None else show.number(done["rows"], kind)
         new = amount.replace(" ", " new ", 1) if incremental else amount
         show.note(f"{new} written to {', '.join(done['files'] or [out])}")
+        show.held(done)
 
 
 def _format(target: Target, given: str | None, what: str, partitioned: bool) -> str:

@@ -208,6 +208,8 @@ def changes(
     for name, n in found["counts"].items():
         show.say(f"{name:<10} {n:,}")
     listed = [one for one in found["items"] if kind is not None or one["kind"] != "unchanged"]
+    if found.get("values_changed") is not None:
+        show.say(f"values     {found['values_changed']:,}")
     if listed:
         show.say()
         show.table(["kind", "url", "why"], [(one["kind"], one["url"], one["why"]) for one in listed], wide)
@@ -220,6 +222,15 @@ def changes(
         show.say()
         names = ("url", "field", "before", "now")
         show.table(names, [[show.one_line(str(one[name]), 60) for name in names] for one in found["values"]], wide)
+    pages = sum(n for name, n in found["counts"].items() if name == kind or (kind is None and name != "unchanged"))
+    _say_cut(pages, limit, "page")
+    _say_cut(found.get("values_changed", 0), limit, "value")
+
+
+def _say_cut(n: int, limit: int, what: str) -> None:
+    if n > limit:
+        are = "is" if limit == 1 else "are"
+        show.note(f"Only {limit:,} of {show.number(n, what)} {are} listed; --limit N lists more.")
 
 
 def _change(

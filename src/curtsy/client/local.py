@@ -39,7 +39,7 @@ from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
 from curtsy.services.document_process import limits_of
 from curtsy.services.valkey import EmbeddedValkey
-from curtsy.store import crawls, deletion, pages, schedules, url_queries
+from curtsy.store import crawls, deletion, pages, records, schedules, url_queries
 from curtsy.store.crawls import CrawlFilter
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
@@ -166,12 +166,12 @@ class LocalBackend:
     def changes(self, crawl: str, against: str | None, kind: str | None, limit: int) -> Document:
         with self._store() as store:
             report = comparing.report_of(store, crawl, against)
-            found, _ = comparing.chunk(store, report, kind, limit=limit) if limit else ([], None)
+            found = comparing.listed(lambda one, most: comparing.chunk(store, report, one, limit=most)[0], kind, limit)
             counts = comparing.counts(store, report)
             with closing(segments_of(self.settings)) as segments:
                 changed = [one.url for one in found if one.kind == "changed"][:_MOST_TEXTS]
                 texts = {url: differences.texts(store, segments, report, url, _MOST_LINES) for url in changed}
-            values = [one._asdict() for one in differences.values(store, report, limit)]
+            values = [one._asdict() for one in differences.values(store, report)]
         items = [
             {
                 "kind": one.kind, "url": one.url, "why": one.why or None, "sha256_before": one.sha256_before,
@@ -181,7 +181,7 @@ class LocalBackend:
             for one in found
         ]  # fmt: skip
         compared = {"crawl": report.crawl.id, "against": report.against.id}
-        return compared | {"counts": counts, "items": items, "values": values}
+        return compared | {"counts": counts, "items": items, "values_changed": len(values), "values": values[:limit]}
 
     # Dead letters
 
@@ -394,13 +394,15 @@ class LocalBackend:
             found = self._with_members(store, crawl)
             rows = PageRows(store, segments, found, wanted.content, limits_of(self.settings), progress)
             n, files = writing.write(rows, wanted, target, incremental=incremental)
-        return {"id": found.id, "rows": n, "files": files}
+            held = _held(store, found) if wanted.what in ("records", "tables") else 0
+        return {"id": found.id, "rows": n, "files": files, "held": held}
 
     def bundle(self, crawl: str, target: Target) -> Document:
         with self._store() as store, closing(segments_of(self.settings)) as segments:
             found = self._with_members(store, crawl)
             audit = bundles.audit_of(store, self.settings, found)
-            return {"id": found.id, "files": bundles.write(PageRows(store, segments, found), target, audit)}
+            files = bundles.write(PageRows(store, segments, found), target, audit)
+            return {"id": found.id, "files": files, "held": _held(store, found)}
 
     @staticmethod
     def _with_members(store: Store, id: str) -> Crawl:
@@ -419,6 +421,14 @@ def _body(tx: Any, segments: SegmentStore, page: Page) -> bytes | None:
     except Damaged:  # one such page must not end a search
         return None
     return None if record is None else record.body
+
+
+def _held(store: Store, crawl: Crawl) -> int:
+    """Records that wait for a review."""
+    if crawl.schema is None:
+        return 0
+    with store.read() as tx:
+        return records.counts(tx, crawl.n, crawl.schema_hash).get("held", 0)
 
 
 def _page_of(tx: Any, url: str, crawl: int | None) -> Page | None:

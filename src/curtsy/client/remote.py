@@ -9,6 +9,7 @@ from typing import Any
 
 from curtsy.client.backend import Document, ResumeCommand
 from curtsy.client.http import Client, word
+from curtsy.control import changes as comparing
 from curtsy.control import explain as explaining
 from curtsy.core.errors import UsageError
 from curtsy.export import writing
@@ -61,9 +62,15 @@ class RemoteBackend:
         return self._get("/v1/explain", **({"host": host} if url is None else {"url": url, "crawl": crawl}))
 
     def changes(self, crawl: str, against: str | None, kind: str | None, limit: int) -> Document:
-        found = self._get(f"/v1/crawls/{word(crawl)}/changes", against=against, kind=kind, limit=max(1, limit))
+        path = f"/v1/crawls/{word(crawl)}/changes"
+        found = self._get(path, against=against, kind=kind, limit=1)
         del found["next"]
-        return found | {"items": found["items"][:limit]}
+
+        def some(one: str, most: int) -> list[Document]:
+            items: list[Document] = self._get(path, against=against, kind=one, limit=most)["items"]
+            return items
+
+        return found | {"items": comparing.listed(some, kind, limit)}
 
     # Dead letters
 

@@ -10,8 +10,9 @@ unread      was a page, but was not read this time: it failed, was skipped, or t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from curtsy.control.schedules import previous
 from curtsy.core.errors import UsageError
@@ -19,7 +20,10 @@ from curtsy.core.model import Crawl, CrawlState
 from curtsy.store import changes, crawls, url_queries
 from curtsy.store.engine import Store
 
+T = TypeVar("T")
 KINDS = changes.KINDS
+#: the order of a list of all kinds: most pages of most sites are unchanged
+_LISTED = ("changed", "new", "gone", "moved", "unread", "unchanged")
 #: earlier crawls whose seeds are compared
 _MOST_COMPARED = 50
 #: where a list continues: in the pages of the later crawl (`now`) or of the earlier one (`before`), after this number
@@ -87,6 +91,15 @@ def chunk(
         more, number = _side(tx, changes.of_pages_before, report, kind, number, limit - len(found))
     found += more
     return found, ("before", number) if len(found) == limit else None
+
+
+def listed(some: Callable[[str, int], list[T]], kind: str | None, limit: int) -> list[T]:
+    """Up to `limit` changes of one kind, or of all, unchanged pages last. `some` returns those of a kind."""
+    found: list[T] = []
+    for one in _LISTED if kind is None else (kind,):
+        if len(found) < limit:
+            found += some(one, limit - len(found))
+    return found
 
 
 def _side(

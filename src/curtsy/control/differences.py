@@ -51,7 +51,7 @@ def _lines(store: Store, segments: SegmentStore, crawl: int, url: str) -> list[s
     return [line[:_MOST_CHARS] for line in lines if line][:_MOST_LINES]
 
 
-def values(store: Store, report: Report, most: int) -> list[ValueChange]:
+def values(store: Store, report: Report) -> list[ValueChange]:
     """Published values that are different, in the order of the later crawl's records."""
     before = {key: leaves for key, _, leaves in _records(store, report.against.n, report.against.schema_hash)}
     found: list[ValueChange] = []
@@ -61,7 +61,7 @@ def values(store: Store, report: Report, most: int) -> list[ValueChange]:
             continue
         fields = [*now, *(field for field in was if field not in now)]
         found += [ValueChange(url, one, was.get(one), now.get(one)) for one in fields if was.get(one) != now.get(one)]
-    return found[:most]
+    return found
 
 
 def _records(store: Store, crawl: int, hash: str | None) -> Iterator[tuple[tuple[str, int], str, dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -79,3 +80,15 @@ def test_a_crawl_in_a_project_needs_no_options(tmp_path: Path) -> None:
         other = curtsy(tmp_path, "crawl", f"{site}about", "--max-pages", "1", "--out", "one.jsonl", **env)
         assert other.returncode == 0, other.stderr
         assert len((tmp_path / "one.jsonl").read_text().splitlines()) == 1, "the command line wins"
+
+
+def test_a_schedule_in_a_project_has_its_seeds_and_options(tmp_path: Path) -> None:
+    words = ("--site", "a.test", "--site", "b.test", "--profile", "organizations", "--contact", "me@example.org")
+    assert curtsy(tmp_path, "init", ".", *words).returncode == 0
+    done = curtsy(tmp_path, "schedules", "add", "weekly", "@weekly", "--max-pages", "9", "--json")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert made["seeds"] == ["https://a.test/", "https://b.test/"]
+    assert {name: made["crawl"][name] for name in ("schema", "max_depth", "max_pages")} == {
+        "schema": "organization", "max_depth": 2, "max_pages": 9
+    }  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from tests.newcomer.tutorial import Took, run, steps
+from tests.newcomer.job import Size, web_of
+from tests.newcomer.tutorial import TUTORIAL, Took, run, steps
 
 EXAMPLE = """# Title
 
@@ -63,3 +65,21 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
     assert {"tinyweb", "crawl", "export", "bundle", "changes"} <= {
         line.split()[1] for one in took for line in one.step.script.splitlines() if line.startswith("curtsy ")
     }
+
+
+MANY_SITES = TUTORIAL.parent / "how-to" / "many-sites.md"
+
+
+def test_the_guide_from_a_list_of_sites_to_a_table_works_as_it_is_written(tmp_path: Path) -> None:
+    size = Size(organizations=7, dead=1, untrusted=1, slow=0, pages=8)
+    (tmp_path / "curtsy").mkdir()
+    (tmp_path / "curtsy" / "sites.txt").write_text("\n".join(size.sites))
+    with web_of(size, tmp_path) as options:
+        quick = {"CURTSY_RESOLVE": ",".join(options[1::2]), "CURTSY_DELAY_S": "0", "CURTSY_NEW_HOST_PATIENCE_S": "3"}
+        took = list(run(tmp_path, MANY_SITES, quick))
+    assert [one.problem for one in took if one.problem] == []
+    project = tmp_path / "curtsy" / "orgs"
+    made = {path.name for path in project.iterdir()}
+    assert made >= {"orgs.xlsx", "urls.csv", "handover.zip", "changes.json"}
+    assert json.loads((project / "changes.json").read_text())["counts"]["unchanged"] > 0
+    assert "weekly (" in took[-1].printed

@@ -1,4 +1,4 @@
-"""Runs the tutorial as it is written: every block of commands, in order, in a shell.
+"""Runs the tutorial, or another page, as it is written: every block of commands, in order, in a shell.
 
 A block of commands is indented by four spaces, or fenced as `sh`. The text around it says how it is run:
 
@@ -17,7 +17,7 @@ import re
 import signal
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,10 +130,10 @@ def _unfenced(text: str) -> Iterator[tuple[str, str]]:
 class Shell:
     """Runs blocks one after another, each in the folder where the one before it ended."""
 
-    def __init__(self, folder: Path) -> None:
-        self.home = folder
+    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
+        self.home, self.settings = folder, settings
         self.repository = folder / "curtsy"
-        self.repository.mkdir()
+        self.repository.mkdir(exist_ok=True)
         (self.repository / ".venv").symlink_to(sys.prefix)
         self.here = self.repository
         self.port = str(free_ports(1)[0])
@@ -143,7 +143,9 @@ class Shell:
         script = "\n".join(line for line in step.script.splitlines() if not line.startswith("make "))
         script = _RECORD.sub(rf"\1 {self.held}", script).replace(PORT, self.port)
         words = ["bash", "-ec", f"trap 'pwd > {self.home}/folder' EXIT\n{script}"]
-        return Run(words, self.repository if step.in_background else self.here, {"HOME": str(self.home)})
+        return Run(
+            words, self.repository if step.in_background else self.here, {**self.settings, "HOME": str(self.home)}
+        )
 
     def run(self, step: Step) -> Took:
         process = self.start(step)
@@ -168,12 +170,12 @@ class Shell:
             return 0
 
 
-def run(folder: Path, text: str = "") -> Iterator[Took]:
-    """Run the tutorial; what runs in the background comes last."""
-    shell = Shell(folder)
+def run(folder: Path, page: Path = TUTORIAL, settings: Mapping[str, str] | None = None) -> Iterator[Took]:
+    """Run a page in the folder `curtsy`; what runs in the background comes last."""
+    shell = Shell(folder, settings or {})
     behind: list[tuple[Step, Run]] = []
     with ExitStack() as stack:
-        for step in steps(text or TUTORIAL.read_text("utf-8")):
+        for step in steps(page.read_text("utf-8")):
             if not step.is_run:
                 continue
             if step.in_background:

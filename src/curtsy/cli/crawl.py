@@ -10,17 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from curtsy.cli import next_commands, progress, seeds, show
-from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
+from curtsy.cli.crawl_options import From, Urls, project_of, request_of, with_crawl_options
 from curtsy.cli.live_output import Follower
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.cli.run_crawl import Ended, drive
-from curtsy.control.crawl_request import CrawlRequest, crawl_of
+from curtsy.control.crawl_request import crawl_of
 from curtsy.control.explain_text import MEANINGS
 from curtsy.control.seeds import has_placeholder, is_public
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
-from curtsy.core.settings_loading import crawl_table, keep, load, missing
+from curtsy.core.settings_loading import keep, load, missing
 from curtsy.export import pages
 from curtsy.export.live_files import check_free
 from curtsy.export.live_notes import notes_of
@@ -90,11 +90,10 @@ def crawl(
     Press Ctrl-C once to stop cleanly; resume later with --resume.
     """
     if resume is None:
-        table = crawl_table(config)
-        options = _options_of(table) | options
-        if not urls and from_ is None and "seeds" in table:
-            from_ = Path(table["seeds"])
-        out = out if out is not None else table.get("out")
+        project = project_of(config)
+        options = project.options | options
+        from_ = project.seeds if not urls and from_ is None else from_
+        out = out if out is not None else project.out
     request = request_of(options)
     changed = {
         "resolve": tuple(resolve) if resolve else None,
@@ -114,15 +113,6 @@ def crawl(
     target = target_of(out) if out is not None or resume is None else _output_before(what, settings)
     ended = run_and_export(settings, what, _seeds(urls, from_, settings), target, processes, quiet, options, give_up)
     _finish(ended, settings, target, as_json)
-
-
-def _options_of(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a crawl in the settings file; UsageError for a name that is not one."""
-    known = {"seeds", "out", *(field.alias or name for name, field in CrawlRequest.model_fields.items())}
-    for name in table:
-        if name not in known:
-            raise UsageError(f"[crawl] of the settings file has no option {name!r}. Use: {', '.join(sorted(known))}.")
-    return {name: value for name, value in table.items() if name not in ("seeds", "out")}
 
 
 def _seeds(urls: list[str] | None, from_: Path | None, settings: Settings) -> Iterator[str]:

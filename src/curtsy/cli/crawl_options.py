@@ -6,11 +6,13 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 
 from curtsy.control.crawl_request import CrawlRequest, request_from
+from curtsy.core.errors import UsageError
+from curtsy.core.settings_loading import crawl_table
 
 Urls = Annotated[list[str] | None, typer.Argument(metavar="URL", help="Seeds: the first URLs of the crawl.")]
 From = Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - reads stdin.")]
@@ -77,6 +79,25 @@ def with_crawl_options(command: Callable[..., None]) -> Callable[..., None]:
     called.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
     del called.__wrapped__
     return called
+
+
+class Project(NamedTuple):
+    """What the table [crawl] of the settings file says."""
+
+    options: dict[str, Any]
+    seeds: Path | None
+    out: str | None
+
+
+def project_of(config: Path | None) -> Project:
+    """The project of this folder, or of --config; UsageError for a name that is not an option of a crawl."""
+    table = crawl_table(config)
+    known = {"seeds", "out", *(field.alias or name for name, field in CrawlRequest.model_fields.items())}
+    for name in table:
+        if name not in known:
+            raise UsageError(f"[crawl] of the settings file has no option {name!r}. Use: {', '.join(sorted(known))}.")
+    options = {name: value for name, value in table.items() if name not in ("seeds", "out")}
+    return Project(options, Path(table["seeds"]) if "seeds" in table else None, table.get("out"))
 
 
 def request_of(options: dict[str, Any]) -> CrawlRequest:

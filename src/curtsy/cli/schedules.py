@@ -10,7 +10,7 @@ import typer
 from curtsy.cli import next_commands, seeds, show
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
-from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
+from curtsy.cli.crawl_options import From, Urls, project_of, request_of, with_crawl_options
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, Wide
 from curtsy.core.errors import UsageError
 
@@ -53,7 +53,14 @@ def add(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create a schedule; Beat runs it from then on."""
+    """Create a schedule; Beat runs it from then on.
+
+    In a project folder, it has the seeds and options of the project.
+    """
+    if not api:
+        project = project_of(config)
+        options = {name: value for name, value in project.options.items() if name != "name"} | options
+        from_ = project.seeds if not urls and from_ is None else from_
     request_of(options)
     made = backend(api, config, data_dir).add_schedule(
         list(seeds.read(urls or (), from_)), name=name, cron=cron, zone=zone, overlap=overlap, keep=keep, crawl=options

@@ -8,6 +8,7 @@ import typer
 
 from curtsy.cli import show
 from curtsy.cli.backends import Api, backend
+from curtsy.cli.export import say_held
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
 from curtsy.export import bundle as bundles
 from curtsy.export.targets import target_of
@@ -36,4 +37,4 @@ def bundle(
         return
     opened = f"unpack {out}, and open report.html" if str(out).endswith(".zip") else f"open {out}/report.html"
     show.note(f"{show.number(len(done['files']), 'file')} written to {out}. To look at it, {opened} in a browser.")
-    show.held(done)
+    say_held(done)

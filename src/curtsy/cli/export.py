@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from curtsy.cli import show
+from curtsy.cli import next_commands, show
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.export_progress import ExportProgress
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
@@ -129,7 +129,14 @@ def _say(done: Document, wanted: ExportRequest, out: str | None, incremental: bo
         amount = f"All {kind}s" if done["rows"] is None else show.number(done["rows"], kind)
         new = amount.replace(" ", " new ", 1) if incremental else amount
         show.note(f"{new} written to {', '.join(done['files'] or [out])}")
-        show.held(done)
+        say_held(done)
+
+
+def say_held(done: Document) -> None:
+    """Say how many records are not in an export."""
+    if n := done.get("held"):
+        needs = "record needs a review and is" if n == 1 else "records need a review and are"
+        show.note(f"{n:,} {needs} not included: {next_commands.command('review', 'list')}")
 
 
 def _format(target: Target, given: str | None, what: str, partitioned: bool) -> str:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from curtsy.cli.next_commands import command
 from curtsy.cli.table_layout import fitted
 from curtsy.core.model import MOST_RENDER
 from curtsy.core.observe import announce
@@ -55,13 +54,6 @@ def table(columns: Sequence[str], rows: Iterable[Iterable[Any]], wide: bool) -> 
     hidden = [at for at, name in enumerate(columns) if name not in names and any(row[at] for row in cells)]
     if hidden:
         note("Some columns are left out; --wide shows all.")
-
-
-def held(done: Mapping[str, Any]) -> None:
-    """Say which records of an export are not in it."""
-    if n := done.get("held"):
-        needs = "record needs a review and is" if n == 1 else "records need a review and are"
-        note(f"{n:,} {needs} not included: {command('review', 'list')}")
 
 
 def one_line(text: str | None, most: int = 120) -> str | None:

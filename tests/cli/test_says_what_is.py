@@ -139,3 +139,11 @@ def test_a_crawl_that_robots_txt_forbids_names_the_line(tmp_path: Path) -> None:
         done = curtsy(folder, "crawl", SEED)
     assert done.returncode == 1
     assert f"No page was fetched. {SEED}: robots.txt disallows it by the line 'Disallow: /'." in done.stdout
+
+
+def test_a_crawl_whose_seed_does_not_exist_says_so(tmp_path: Path) -> None:
+    with SmallSite({}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        done = curtsy(folder, "crawl", SEED)
+    assert done.returncode == 1
+    assert f"No page was fetched. {SEED}: the site says that it does not exist (404 or 410). See `" in done.stdout

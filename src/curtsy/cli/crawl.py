@@ -260,6 +260,9 @@ def _no_page(ended: Ended) -> str:
     elif ended.forbidden is not None:
         url, rule = ended.forbidden
         why = [f"{url}: robots.txt disallows it by the line {rule!r}."]
+    elif ended.missing is not None:
+        url, reason = ended.missing
+        why = [f"{url}: {MEANINGS.get(reason, reason)}. See `{next_commands.command('explain', url)}`."]
     else:
         reasons = sorted(ended.counts.skipped)
         why = [f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in reasons]

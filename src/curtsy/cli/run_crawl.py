@@ -26,15 +26,16 @@ from curtsy.control.crawls import INTERRUPTED as INTERRUPTED_STATE
 from curtsy.control.crawls import elapsed_s
 from curtsy.core import clock
 from curtsy.core.errors import NoBrowser, StoreUnavailable, UnknownCrawl
-from curtsy.core.model import Counts, Crawl, CrawlState, Failure
+from curtsy.core.model import Counts, Crawl, CrawlState, Failure, UrlState
 from curtsy.core.observe import counters, log
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag, end_by
 from curtsy.crawl import run
 from curtsy.fetch import chromium
+from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
-from curtsy.store import crawls, failures, outbox, records, summaries, url_queries
+from curtsy.store import crawls, failures, outbox, records, summaries, url_queries, urls
 from curtsy.store.engine import Store, read
 
 #: after the drain, a helper has this long to commit and exit
@@ -68,6 +69,8 @@ class Ended:
     failure: Failure | None = None
     #: of a crawl without a page: a URL that robots.txt forbids, and the line that does
     forbidden: tuple[str, str] | None = None
+    #: of a crawl without a page: a seed that is done, and why it has no page
+    missing: tuple[str, str] | None = None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -259,6 +262,7 @@ def _ended(store: Store, settings: Settings, id: str, counted: dict[str, int]) -
             counts=counts,
             failure=None if counts.pages else _a_failure(tx, crawl.n),
             forbidden=None if counts.pages else _a_forbidden_url(tx, crawl, settings),
+            missing=None if counts.pages else _a_missing_seed(tx, crawl),
             hosts=summaries.hosts_of(tx, crawl.n),
             requested_hosts=summaries.requested_hosts(tx, crawl.n),
             elapsed_s=elapsed_s(crawl, clock.now_ms()),
@@ -276,6 +280,13 @@ def _a_forbidden_url(tx: Any, crawl: Crawl, settings: Settings) -> tuple[str, st
     for url in url_queries.skipped(tx, crawl.n, "robots", 1):
         facts = explain.of_url(tx, url, settings, crawl)
         return None if facts.rule is None else (url, facts.rule)
+    return None
+
+
+def _a_missing_seed(tx: Any, crawl: Crawl) -> tuple[str, str] | None:
+    for url in url_queries.seeds(tx, crawl.n, 1)[0]:
+        row = urls.get(tx, crawl.n, fingerprint(url))
+        return None if row is None or row.state != UrlState.DONE else (url, row.reason)
     return None
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from curtsy.core.clock import boot
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.failpoints import point
-from curtsy.core.model import Counts, Lane, Page
+from curtsy.core.model import Counts, Lane, Lease, Page
 from curtsy.core.observe import count, log
 from curtsy.core.shutdown import StopFlag, end, wait_limited
 from curtsy.core.threads import in_thread
@@ -378,16 +378,21 @@ class Shift:
         if now < self._renew_at:
             return
         self._renew_at = now + self.settings.heartbeat_s
-        leases = self._in_flight.leases + self._starter.waiting
         try:
-            lost = await self.frontier.renew_leases(leases + [result.lease for result in self._groups.held.values()])
+            lost = await self.frontier.renew_leases(self._leases())
         except EpochLost as error:
             await self._outages.recover(error)
         except FrontierUnavailable as error:
             log("beat_failed", level="warning", error=str(error))
         else:
-            # Leases of the group that is being written may be settled already.
-            count("leases_lost", len(lost - {returned.result.lease.fence for returned in self._groups.writing}))
+            # Leases of a group that was committed meanwhile, or that is being written, may be settled already.
+            settled = {returned.result.lease.fence for returned in self._groups.writing}
+            count("leases_lost", len(lost & {lease.fence for lease in self._leases()} - settled) if lost else 0)
+
+    def _leases(self) -> list[Lease]:
+        """The leases of this process that its commits have not settled."""
+        held = [result.lease for result in self._groups.held.values()]
+        return self._in_flight.leases + self._starter.waiting + held
 
     def _send_effects_again(self) -> None:
         """The frontier was rebuilt: it does not know the effects of results that are not in the store yet."""

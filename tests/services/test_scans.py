@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import pytest
 import redis
+from sqlalchemy import text
 
 from curtsy.control import submit
 from curtsy.core.model import Crawl, Lane
@@ -16,6 +20,7 @@ from curtsy.frontier import inspect
 from curtsy.services import backends
 from curtsy.services.backends import Services
 from curtsy.services.scans import ScanListener
+from curtsy.store.engine import Store
 
 SEED = "http://a.test/"
 
@@ -108,5 +113,46 @@ def test_a_stopped_sink_keeps_what_it_has_for_the_next_start(tmp_path: Path) -> 
             built.scans.start(ScanListener())
             await until_carried_out(built)
             assert await leased(built) == ["a.test"]
+
+    asyncio.run(scene())
+
+
+def test_queues_that_are_empty_at_the_same_time_are_closed_in_one_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = [f"http://{n}.test/" for n in range(20)]
+
+    async def scene() -> None:
+        async with opened(tmp_path) as built:
+            crawl = await submit.submit(built, Crawl(id="one", request_id="r"), seeds)
+            with built.store.begin() as tx:
+                tx.execute(text("UPDATE urls SET state = 'done'"))
+            flush(built)
+            await built.recover()
+            written, answered, all_answered = 0, 0, threading.Event()
+            run, fill = Store.run, built.frontier.fill
+
+            def run_after_all(store: Store, fn: Any, *args: Any) -> Any:
+                nonlocal written
+                written += 1
+                assert all_answered.wait(20)
+                return run(store, fn, *args)
+
+            async def counted(*args: Any, **kwargs: Any) -> Any:
+                nonlocal answered
+                reply = await fill(*args, **kwargs)
+                answered += 1
+                if answered == len(seeds):
+                    all_answered.set()
+                return reply
+
+            monkeypatch.setattr(Store, "run", run_after_all)
+            monkeypatch.setattr(built.frontier, "fill", counted)
+            built.scans.start(ScanListener())
+            await until_carried_out(built)
+            assert written <= 3
+            with built.store.read() as tx:
+                assert set(tx.execute(text("SELECT state FROM queues")).scalars()) == {"empty"}
+            assert not (await inspect.inspect_host(built.frontier, "0.test", crawl.n, seeds[0])).loaded
 
     asyncio.run(scene())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from curtsy.core.errors import EpochLost, FrontierUnavailable, StoreUnavailable
@@ -26,6 +26,8 @@ from curtsy.store.engine import Store, read
 
 #: scans carried out at the same time by one process
 _SCANS_AT_ONCE = 4
+#: queues that one transaction closes at most
+_CLOSED_TOGETHER = 100
 #: pause after a failed attempt to put queues back: it doubles up to the second value
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 
@@ -63,6 +65,8 @@ class Scans:
     def __init__(self, frontier: Frontier, store: Store) -> None:
         self._frontier, self._store = frontier, store
         self._queue: asyncio.Queue[Scan] = asyncio.Queue()
+        #: scans that found no row: their queues are closed together, because each transaction waits for the disk
+        self._empty: asyncio.Queue[Scan] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
         #: crawl -> scans of it, or requests to put its queues back, that are not carried out yet
         self._pending: Counter[int | None] = Counter()
@@ -87,6 +91,7 @@ class Scans:
         """
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._work(listener)) for _ in range(_SCANS_AT_ONCE)]
+        self._tasks.append(loop.create_task(self._close_all(listener)))
         self._tasks.append(loop.create_task(self._put_back_all(recover) if sweeps else self._leave_to_others()))
 
     async def stop(self) -> None:
@@ -148,21 +153,45 @@ class Scans:
     async def _work(self, listener: ScanListener) -> None:
         while True:
             scan = await self._queue.get()
+            is_empty = False
             try:
-                await self._carry_out(scan, listener)
-            except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
-                # Its lock expires and the reaper hands the scan out again.
-                log("scan_failed", level="debug", host=scan.host, crawl_n=scan.crawl, error=str(error))
+                is_empty = await self._carry_out(scan, listener)
             except Exception as error:
-                # The scan is handed out again; a worker that ended here would keep the crawl from finishing.
-                count("unexpected_errors")
-                log_crawl(
-                    await self._named(scan.crawl), "scan_broke", level="error", host=scan.host, crawl_n=scan.crawl,
-                    error=repr(error),
-                )  # fmt: skip
+                await self._note_failure(scan, error)
             finally:
-                self._finish(scan.crawl)
-                listener.scan_done()
+                if is_empty:
+                    self._empty.put_nowait(scan)
+                else:
+                    self._end(scan, listener)
+
+    async def _close_all(self, listener: ScanListener) -> None:
+        while True:
+            scans = [await self._empty.get()]
+            while len(scans) < _CLOSED_TOGETHER and not self._empty.empty():
+                scans.append(self._empty.get_nowait())
+            try:
+                await self._close(scans, listener)
+            except Exception as error:
+                await self._note_failure(scans[0], error)
+            finally:
+                for scan in scans:
+                    self._end(scan, listener)
+
+    def _end(self, scan: Scan, listener: ScanListener) -> None:
+        self._finish(scan.crawl)
+        listener.scan_done()
+
+    async def _note_failure(self, scan: Scan, error: Exception) -> None:
+        """The lock of a scan that failed expires, and the reaper hands it out again."""
+        if isinstance(error, (EpochLost, FrontierUnavailable, StoreUnavailable)):
+            log("scan_failed", level="debug", host=scan.host, crawl_n=scan.crawl, error=str(error))
+            return
+        # A worker that ended here would keep the crawl from finishing.
+        count("unexpected_errors")
+        log_crawl(
+            await self._named(scan.crawl), "scan_broke", level="error", host=scan.host, crawl_n=scan.crawl,
+            error=repr(error),
+        )  # fmt: skip
 
     async def _named(self, crawl: int) -> crawl_events.CrawlIdentity:
         try:
@@ -170,7 +199,8 @@ class Scans:
         except StoreUnavailable:
             return crawl_events.CrawlIdentity("", "")
 
-    async def _carry_out(self, scan: Scan, listener: ScanListener) -> None:
+    async def _carry_out(self, scan: Scan, listener: ScanListener) -> bool:
+        """Fills the queue. True: it has no open row, and must be closed."""
         after = scan.cursor or 0
         rows = await read(self._store, urls.open_rows, scan.crawl, scan.host, after, scan.head + 1, scan.render)
         point("scan.read")
@@ -178,23 +208,22 @@ class Scans:
         filled = [(row.seq, row.retry_ms, _entry(row)) for row in rows[: scan.head]]
         answer, scans = await self._frontier.fill(scan, filled, more=more)
         self.add(scans)
-        if answer == "empty":
-            await self._close(scan, listener)
-        elif filled:
+        if filled and answer != "empty":
             listener.queue_filled(scan.host)
+        return answer == "empty"
 
-    async def _close(self, scan: Scan, listener: ScanListener) -> None:
-        """The store closes the queue under its lock; then the frontier drops it, unless work arrived meanwhile."""
-        if not await in_thread(self._store.run, _close, scan):
-            self.add([scan])
-            return
+    async def _close(self, scans: Sequence[Scan], listener: ScanListener) -> None:
+        """The store closes the queues under their locks; then the frontier drops them, unless work arrived."""
+        closed = await in_thread(self._store.run, _close_queues, scans)
+        self.add(scan for scan in scans if scan not in closed)
         point("scan.closed")
-        left, idle, scans = await self._frontier.leave(scan)
-        self.add(scans)
-        if left:
-            listener.queue_left()
-        if idle:
-            listener.crawl_idle(scan.crawl)
+        for scan in closed:
+            left, idle, more = await self._frontier.leave(scan)
+            self.add(more)
+            if left:
+                listener.queue_left()
+            if idle:
+                listener.crawl_idle(scan.crawl)
 
 
 async def _tried(recover: Callable[[], Awaitable[None]]) -> None:
@@ -202,6 +231,11 @@ async def _tried(recover: Callable[[], Awaitable[None]]) -> None:
         await recover()
     except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
         log("frontier_not_recovered", level="warning", error=str(error))
+
+
+def _close_queues(tx: Any, scans: Iterable[Scan]) -> list[Scan]:
+    """Closes the queues without an open row; returns their scans. In the order of all locks on queues."""
+    return [scan for scan in sorted(scans, key=lambda scan: (scan.crawl, scan.host)) if _close(tx, scan)]
 
 
 def _close(tx: Any, scan: Scan) -> bool:

@@ -153,13 +153,15 @@ async def _drive(
     built = backends.build(settings)
     helpers = Helpers(settings)
     try:
+        # Their imports take as long as the following steps.
+        helpers.start(processes - 1)
         await built.open()
         if isinstance(what, str):
             crawl = await submit.resume_crawl(built, what, options)
         else:
             crawl = await submit.submit(built, what, Interruptible(seeds))
+        helpers.assign(crawl.n)
         _handle_signals(stop, next_commands.resume(crawl.id, keep(settings)), helpers)
-        helpers.start(crawl.n, processes - 1)
         keys.listen(asyncio.get_running_loop())
         if beside is not None:
             following = asyncio.create_task(beside(crawl))
@@ -321,8 +323,8 @@ class Helpers:
         #: counters of the helpers that exited by themselves
         self.counted: Counter[str] = Counter()
 
-    def start(self, crawl: int, n: int) -> None:
-        task = {"settings": self._settings.model_dump(mode="json"), "crawl": crawl}
+    def start(self, n: int) -> None:
+        """Start processes that wait for `assign`."""
         for _ in range(n):
             # A new session: Ctrl-C reaches only the parent, which passes it on.
             helper = subprocess.Popen(
@@ -332,7 +334,9 @@ class Helpers:
                 start_new_session=True,
             )
             self._processes.append(helper)
-            self._send(helper, json.dumps(task))
+
+    def assign(self, crawl: int) -> None:
+        self.send(json.dumps({"settings": self._settings.model_dump(mode="json"), "crawl": crawl}))
 
     def send(self, word: str) -> None:
         for helper in self._processes:

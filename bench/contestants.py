@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.measure import Run, RunFailed, run
+from bench.measure import Run, RunFailed, cpu_of, descendants_of, run
 from bench.site import Site
 
 PEERS = Path(__file__).parent / "peers"
@@ -22,6 +22,7 @@ TIMEOUT_S = 400.0
 CURTSY = "Curtsy"
 CURTSY_TWO = "Curtsy, --processes 2"
 BARE = "bare loop"
+BARE_TWO = "two bare loops"
 BARE_STORE = "bare loop with segment and SQLite"
 SCRAPY = "Scrapy"
 CRAWLEE = "Crawlee HttpCrawler"
@@ -47,6 +48,8 @@ class Result:
     run: Run
     #: the document the crawler printed
     said: Mapping[str, Any]
+    #: CPU seconds of the web server meanwhile
+    web_cpu_s: float = 0.0
 
     @property
     def cpu_ms_per_page(self) -> float:
@@ -55,6 +58,10 @@ class Result:
     @property
     def server_ms_per_page(self) -> float:
         return self.run.server_cpu_s * 1000 / self.pages
+
+    @property
+    def web_ms_per_page(self) -> float:
+        return self.web_cpu_s * 1000 / self.pages
 
     @property
     def pages_per_s(self) -> float:
@@ -69,6 +76,11 @@ def bare_loops() -> list[Contestant]:
             name=BARE,
             command=lambda site, folder: [*loop, str(folder / "seeds.txt")],
             note="pycurl, lexbor, ada, a set; no robots, no frontier, no store",
+        ),
+        Contestant(
+            name=BARE_TWO,
+            command=lambda site, folder: [*loop, str(folder / "seeds.txt"), "--processes", "2"],
+            note="the hosts are divided among two processes that share nothing but the web server",
         ),
         Contestant(
             name=BARE_STORE,
@@ -121,12 +133,20 @@ def crawl_once(contestant: Contestant, site: Site, folder: Path, *, timeout_s: f
     """One crawl in an empty folder; every page of the site must have been fetched."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "seeds.txt").write_text("\n".join(site.seeds) + "\n")
+    web_cpu_s = _web_cpu_s()
     measured = run(contestant.command(site, folder), folder=folder, env=environment(folder), timeout_s=timeout_s)
+    web_cpu_s = _web_cpu_s() - web_cpu_s
     said = last_document(measured.stdout)
     pages = int(said.get("pages", 0))
     if pages != site.total_pages:
         raise RunFailed(f"{contestant.name} fetched {pages} of {site.total_pages} pages: {json.dumps(said)[:2000]}")
-    return Result(pages=pages, run=measured, said=said)
+    return Result(pages=pages, run=measured, said=said, web_cpu_s=web_cpu_s)
+
+
+def _web_cpu_s() -> float:
+    """CPU seconds of the nginx that this benchmark started."""
+    found = (cpu_of(pid) for pid in descendants_of(os.getpid()))
+    return sum(one[1] for one in found if one is not None and one[0] == "nginx")
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -169,3 +189,7 @@ def compete(
 
 def median_ms(results: Sequence[Result]) -> float:
     return statistics.median(result.cpu_ms_per_page for result in results)
+
+
+def median_rate(results: Sequence[Result]) -> float:
+    return statistics.median(result.pages_per_s for result in results)

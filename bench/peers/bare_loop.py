@@ -1,6 +1,7 @@
 """The floor: pycurl multi, lexbor, ada and a Python set, with no frontier, no politeness and no promise.
 
 With --store every body is hashed, appended compressed to a file and gets a row in SQLite, 200 pages per commit.
+With --processes the hosts are divided among so many loops that share nothing.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import sqlite3
 from collections import deque
@@ -126,14 +128,26 @@ def main() -> None:
     parser.add_argument("seeds", type=Path)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--store", type=Path)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--ca-file", dest="ca_file", help="of servers that speak TLS; their names are not mapped")
     options = parser.parse_args()
+    seeds = options.seeds.read_text().split()
+    work = [(seeds[n :: options.processes], options) for n in range(options.processes)]
+    if options.processes == 1:
+        pages = crawl(*work[0])
+    else:
+        with multiprocessing.Pool(options.processes) as pool:
+            pages = sum(pool.starmap(crawl, work, chunksize=1))
+    print(json.dumps({"pages": pages}))
+
+
+def crawl(seeds: list[str], options: argparse.Namespace) -> int:
     segment = Segment(options.store) if options.store else None
-    loop = Loop(options.seeds.read_text().split(), options.connections, segment, options.ca_file)
+    loop = Loop(seeds, options.connections, segment, options.ca_file)
     loop.run()
     if segment is not None:
         segment.commit()
-    print(json.dumps({"pages": loop.pages}))
+    return loop.pages
 
 
 if __name__ == "__main__":

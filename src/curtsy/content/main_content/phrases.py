@@ -21,13 +21,34 @@ def _any_of(name: str) -> str:
     return f"(?:{'|'.join(_PHRASES[name])})"
 
 
-_ELSEWHERE = re.compile(rf"[\W_]{{0,4}}{_any_of('elsewhere')}", re.IGNORECASE)
-_LABELS = re.compile(rf"{_any_of('labels')}[\W_]{{0,4}}", re.IGNORECASE)
-_COOKIES = re.compile(_any_of("cookies"), re.IGNORECASE)
+class Pattern:
+    """A pattern in lower case that is compared without regard to case.
+
+    Most text is ASCII. Its lower case is compared with a pattern that regards case: that takes a third of the time, and
+    gives the same result, because in ASCII only the dotless i of a pattern has another equivalent.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._any = re.compile(pattern, re.IGNORECASE)
+        self._ascii = re.compile(pattern.replace("ı", "i"))
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._ascii.search(text.lower()) if text.isascii() else self._any.search(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return self._ascii.match(text.lower()) if text.isascii() else self._any.match(text)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        return self._ascii.fullmatch(text.lower()) if text.isascii() else self._any.fullmatch(text)
+
+
+_ELSEWHERE = Pattern(rf"[\W_]{{0,4}}{_any_of('elsewhere')}")
+_LABELS = Pattern(rf"{_any_of('labels')}[\W_]{{0,4}}")
+_COOKIES = Pattern(_any_of("cookies"))
 _ORDER = re.compile(_any_of("order"), re.IGNORECASE)
-_DATELINE = re.compile(rf"{_any_of('dateline')}[^.!?。]{{0,80}}$", re.IGNORECASE)
-_COPYRIGHT = re.compile(_any_of("copyright"), re.IGNORECASE)
-_POSTER = re.compile(rf"\b{_any_of('poster')}\s{{0,3}}:", re.IGNORECASE)
+_DATELINE = Pattern(rf"{_any_of('dateline')}[^.!?。]{{0,80}}$")
+_COPYRIGHT = Pattern(_any_of("copyright"))
+_POSTER = Pattern(rf"\b{_any_of('poster')}\s{{0,3}}:")
 
 
 def leads_elsewhere(heading: str) -> bool:

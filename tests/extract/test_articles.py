@@ -98,6 +98,9 @@ _BODY = "<p>Boats wait above the bridge until the gate is mended.</p>" * 12
         # the date of today far above
         (f"<p class=date>7 June 2024</p>{'<p>Menu</p>' * 9}<h1>The lock at Elm Bridge is closed</h1><p>5 May 2024</p>",
          "2024-05-05"),
+        (f"{_HEAD}<p><b>Nora Field</b><span>May 5, 2024</span></p>", "2024-05-05"),
+        (f"{_HEAD}{_BODY}<p>Source: | Published: 5 May 2024 | Views: 7</p>", "2024-05-05"),
+        (f"<meta name=pubdate content='Thu, 16 May 2024 10:00:00 GMT'>{_HEAD}", "2024-05-16"),
         # two dates with labels, and one of a comment or a teaser
         (f"{_HEAD}{_BODY}<p>Date: 5 May 2024</p><p>Date: 9 May 2024</p>", None),
         (f"{_HEAD}{_BODY}<div class=comments><p>Posted on 5 May 2024</p></div>", None),
@@ -140,6 +143,21 @@ def test_the_page_is_walked_once_for_all_rungs(monkeypatch: pytest.MonkeyPatch) 
         (f"{_HEAD}{_BODY}<div class=comments><p>Posted by Ben Marsh</p></div>", []),
         (f"{_HEAD}<p class=author>证券时报网</p>", []),
         (f"<meta name=cse_author content='Nora Field'>{_HEAD}", ["Nora Field"]),
+        (f"<meta itemprop=author content='Nora Field'>{_HEAD}", ["Nora Field"]),
+        (f"<meta property=author content='Nora Field'>{_HEAD}", ["Nora Field"]),
+        (f"<meta name=author content=证券时报网>{_HEAD}", []),
+        # elements without a blank between them
+        (f"{_HEAD}<a class=author>Nora Field</a><span>May 5, 2024</span>", ["Nora Field"]),
+        (f"{_HEAD}<div class=byline><span>Nora Field</span><span>May 5, 2024</span></div>", ["Nora Field"]),
+        (f"{_HEAD}<p><span>By Nora Field</span><span>May 5, 2024</span></p>", ["Nora Field"]),
+        (f"{_HEAD}<p class=byline><b>N</b>ora Field</p>", ["Nora Field"]),
+        # a byline of several lines
+        (f"{_HEAD}<div class=author>Nora Field<div>Editor</div></div>", ["Nora Field"]),
+        (f"{_HEAD}<div class=authors><p>Nora Field<p>Tom Alder</div>", ["Nora Field", "Tom Alder"]),
+        (f"{_HEAD}<div class=author><p>By<p>Nora Field</div>", ["Nora Field"]),
+        (f"{_HEAD}<div class=author><p>Account<p>You are logged in</div>", []),
+        (f"{_HEAD}<p data-component=Byline>Nora Field</p>", ["Nora Field"]),
+        (f"{_HEAD}<p class=firma>Nora Field | Madrid</p>", ["Nora Field"]),
     ],
 )  # fmt: skip
 def test_authors_without_a_byline_next_to_the_heading(html: str, names: list[str]) -> None:
@@ -158,3 +176,19 @@ def test_vague_dates_of_metadata_do_not_contradict_the_day_of_publication() -> N
 def test_a_date_may_be_written_without_a_blank_before_the_next_element() -> None:
     html = f"{_TITLE}{_HEAD}<div><span class=date>5 May 2024</span><span>Science</span></div>{_BODY}"
     assert _record(html, headline={"type": "string"}, published=_DATE)["published"] == "2024-05-05"
+
+
+def test_the_page_states_the_date_of_its_article() -> None:
+    """Some sites describe only the page, not the article."""
+    data = """{"@graph": [{"@type": "WebPage", "url": "https://a.test/x", "datePublished": "2024-05-05"},
+        {"@type": "WebPage", "url": "https://a.test/y", "datePublished": "2023-01-01"}]}"""
+    html = f"{_TITLE}<script type='application/ld+json'>{data}</script>{_HEAD}{_BODY}"
+    page = ladder.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
+    found = [one.value for one in ladder.extract(schema.load("article"), [page]).claims if one.path == "/published"]
+    assert found == ["2024-05-05"]
+
+
+def test_the_name_of_the_site_in_a_title_is_no_author() -> None:
+    authors = {"type": "array", "items": {"type": "string"}}
+    html = "<title>姚明对周琦说了啥_网易新闻</title><meta name=author content=网易><h1>姚明对周琦说了啥</h1>"
+    assert _record(html, headline={"type": "string"}, authors=authors) == {"headline": "姚明对周琦说了啥"}

@@ -6,6 +6,7 @@ ArticlePage    the heading, bylines and dates of a page, each with its span of t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -21,7 +22,7 @@ _TAGS = frozenset(
     ("a", "span", "div", "p", "address", "time", "li", "h1", "h2", "h3", "h4", "cite", "em", "strong", "b", "small",
      "section", "header", "figcaption", "dd", "td", "abbr", "i")
 )  # fmt: skip
-_MARKS = ("class", "id", "itemprop", "rel", "data-testid", "property")
+_MARKS = ("class", "id", "itemprop", "rel", "data-testid", "property", "data-component", "data-qa", "data-test")
 _BYLINE, _UPDATED, _DATED, _PUBLISHED = map(marked, ("byline_marks", "updated_marks", "date_marks", "published_marks"))
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: parts of a page that are about other things, unless they contain the heading
@@ -32,7 +33,8 @@ _EXACT = re.compile(r"author-?name|byline", re.IGNORECASE)
 #: parts that are about other articles
 _OTHERS = marked("other_marks")
 _DATE_LABEL = re.compile(
-    rf"\W{{0,3}}{any_of('date_labels')}(?:\s{{0,2}}[:：]\s{{0,2}}|(?=\s\d)|$|(?=\d))", re.IGNORECASE
+    rf"(?:[^|｜]{{0,40}}[|｜])?\W{{0,3}}{any_of('date_labels')}(?:\s{{0,2}}[:：]\s{{0,2}}|(?=\s\d)|$|(?=\d))",
+    re.IGNORECASE,
 )
 _AUTHOR_LABEL = re.compile(
     rf"\W{{0,3}}(?:{any_of('author_labels')}(?:\s{{0,2}}[:：／]\s{{0,2}}|\s)|{any_of('author_phrases')}\s)\S",
@@ -44,6 +46,7 @@ _OTHER_ITEM = re.compile(r"/(?:[A-Za-z]{0,20}Article|BlogPosting|[A-Za-z]{0,20}E
 _TIME = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]")
 _MAX_MARKED = 400
 _MAX_TEXT = 160
+_LEAST_PIECE = 3
 _NEAR_BEFORE, _NEAR_AFTER = 4, 12
 _MAX_DEPTH = 40
 #: characters of a heading that the title must begin with
@@ -132,11 +135,25 @@ class ArticlePage:
             if span.end - span.start > _MAX_TEXT or self._is_beside(node):
                 continue
             stated = _stated(tag, attributes)
-            text = self.text[span.start : span.end]
-            found.append(Part(span.start, span.end, text, marks, tag, stated, attributes.get("rel") or ""))
-            if len(found) == _MAX_MARKED:
+            for start, end in self._pieces(span.start, span.end):
+                rel = attributes.get("rel") or ""
+                found.append(Part(start, end, self.text[start:end], marks, tag, stated, rel))
+            if len(found) >= _MAX_MARKED:
                 break
         return sorted(found, key=lambda one: (one.start, one.end))
+
+    @cached_property
+    def _seams(self) -> list[int]:
+        """Where an element begins or ends within a word of the text: `<span>Nora Field</span><span>5 May</span>`."""
+        text, size = self.text, len(self.text)
+        every = {at for one in self._spans for at in (one.start, one.end)}
+        return sorted(at for at in every if 0 < at < size and text[at - 1].isalnum() and text[at].isalnum())
+
+    def _pieces(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Split a span at its seams. Single letters are the first of a word in another style."""
+        inner = self._seams[bisect_right(self._seams, start) : bisect_left(self._seams, end)]
+        cuts = [at for at in inner if at - start >= _LEAST_PIECE and end - at >= _LEAST_PIECE]
+        return list(zip([start, *cuts], [*cuts, end], strict=True))
 
     def _is_beside(self, node: LexborNode) -> bool:
         """Return whether it is in a teaser, a comment, a menu or a footer."""
@@ -180,7 +197,8 @@ class ArticlePage:
         at = next((number for number, (_, end) in enumerate(every) if end >= self._heading.end), 0)
         near = every[max(0, at - _NEAR_BEFORE) : at] + every[at + 1 : at + 1 + _NEAR_AFTER]
         beside = [(one.start, one.end) for one in self._spans if one.end > one.start and self._is_beside(one.node)]
-        return [line for line in near if not any(start <= line[0] and line[1] <= end for start, end in beside)]
+        near = [line for line in near if not any(start <= line[0] and line[1] <= end for start, end in beside)]
+        return [piece for line in near for piece in self._pieces(*line)]
 
     def bylines(self) -> Iterator[tuple[Part, bool]]:
         """Yield (part, whether it is marked): marked elements, the more exact ones first, then labeled lines."""

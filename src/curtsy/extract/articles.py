@@ -137,7 +137,13 @@ def site_names(page: PageSources) -> list[str]:
                 if str(one.get("@type")) in ("WebSite", "Organization", "NewsMediaOrganization"):
                     found += [one["name"]] if isinstance(one.get("name"), str) else []
     host = (urlsplit(page.url).hostname or "").removeprefix("www.")
-    return [*found, host]
+    return [*found, *_of_title(page.title or ""), host]
+
+
+def _of_title(title: str) -> list[str]:
+    """The last part of a title in a script without blanks: `姚明_网易新闻`."""
+    last = re.split(r"[|｜_–—-]", title)[-1].strip()
+    return [last] if last != title.strip() and last and not last.isascii() else []
 
 
 def _members(data: dict[str, Any]) -> Iterator[dict[str, Any]]:

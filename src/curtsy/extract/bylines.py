@@ -29,6 +29,8 @@ _CUT = re.compile(
     r" [|•·–—/] |[|•·\n\t;(\[]| [–—-] |\d| @|(?<=\S)@" + rf"|\b{any_of('ends')}\b| {any_of('joins')} ", re.IGNORECASE
 )
 _BETWEEN = re.compile(rf", ?(?:and|und|et) |, ?| {any_of('ands')} | ?& ?|[、，]")
+#: `Richard (R.J.) Alder`
+_NICKNAME = re.compile(r" \([^()]{1,20}\) (?=[^\W\d_])")
 _TEMPLATE = re.compile(r"[{}<>\[\]]|\$\{|%\w{1,40}%|[a-z]_[a-z]{1,30}_[a-z]")
 #: papers and portals in Chinese and Japanese: `证券时报网`
 _SOURCE = re.compile(
@@ -45,7 +47,7 @@ def is_placeholder(name: str, others: Iterable[str] = ()) -> bool:
         return True
     if plain in WORDS["placeholders"] or plain.split()[0] in ("admin", "webmaster"):
         return True
-    if _TEMPLATE.search(name) or _ADDRESS.search(name):
+    if _TEMPLATE.search(name) or _ADDRESS.search(name) or (_is_uncased(plain) and _SOURCE.search(plain)):
         return True
     return any(_same(plain, other) for other in others if other)
 
@@ -53,6 +55,8 @@ def is_placeholder(name: str, others: Iterable[str] = ()) -> bool:
 def _same(plain: str, other: str) -> bool:
     wanted = _plain(other)
     squeezed, whole = wanted.replace(" ", ""), plain.replace(" ", "")
+    if _is_uncased(whole) and squeezed.startswith(whole):
+        return True  # 网易 and 网易新闻
     return bool(whole) and (
         whole == squeezed or whole == squeezed.partition(".")[0] or whole.removeprefix("the") == squeezed
     )
@@ -101,20 +105,31 @@ def is_labelled(text: str) -> bool:
 
 def names_in(text: str, *, marked: bool = False) -> list[str]:
     """Return the names of a byline. `marked`: a class or attribute says that it is one, so that one word is enough."""
-    text = " ".join(text.split())
-    if not text or len(text) > _MAX_BYLINE:
+    lines = _lines(text)
+    if not lines or len(text) > _MAX_BYLINE:
         return []
-    text = without_label(text)
+    if len(lines) > 1 and all(_is_name(line, 2) and not _is_uncased(line) for line in lines):
+        return lines
+    least = 1 if marked and (len(lines) == 1 or _is_uncased(lines[0])) else 2
+    text = _NICKNAME.sub(" ", without_label(" | ".join(lines)))
     cut = _CUT.search(text)
     head = text[: cut.start()] if cut else text
     found: list[str] = []
     for part in _BETWEEN.split(head):
         name = part.strip(" .,:;-–|'\"")
-        if not _is_name(name, 1 if marked else 2) or (found and _is_place(found[0], name)):
+        if not _is_name(name, least) or (found and _is_place(found[0], name)):
             break  # a role, a place, or the rest of a sentence
         found.append(name)
     rest = text[len(head) :] if cut else ""
     return found if found and (marked or (_is_quiet(head, found) and len(rest) < 80)) else []
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a byline; a label that is a line of its own belongs to the next one."""
+    lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()]
+    if len(lines) > 1 and without_label(f"{lines[0]} x") == "x":
+        lines[:2] = [" ".join(lines[:2])]
+    return lines
 
 
 def handle_in(text: str) -> list[str]:

@@ -107,7 +107,11 @@ class Entities:
         `titles` are the title and heading of the page: they name its article, product or event. An organization
         without an address counts if `is_known` knows its name.
         """
-        found = [one for one in self._reachable() if not types or is_a(one, types)]
+        every = list(self._reachable())
+        found = [one for one in every if not types or is_a(one, types)]
+        if not found and "Article" in types:
+            # Sites also state author and date of an article as those of its page.
+            found = [one for one in every if "WebPage" in one.types and _is_at(one, url)]
         if not types or not found:
             return found
         if not _are_organizations(types):

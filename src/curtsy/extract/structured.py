@@ -314,8 +314,10 @@ class _Reader:
         kind, name = meta_tags.place(
             key.lower().removeprefix("meta:"), "meta" if key.startswith("meta:") else "opengraph"
         )
+        # Pages also write `property="author"`, which has no prefix.
+        kinds = (kind, "opengraph") if kind == "meta" else (kind,)
         for entry, at in self._flat:
-            if entry["kind"] == kind and isinstance(entry.get("data"), dict):
+            if entry["kind"] in kinds and isinstance(entry.get("data"), dict):
                 pointer = step(f"/{at}/data", name)
                 many = list(values(entry["data"].get(name), pointer))
                 for number, (value, where) in enumerate(many):

@@ -22,6 +22,11 @@ _PLAIN = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,10})?")
 #: a longer text is neither a number nor a date, and a number with more digits is an identifier
 _MAX_TEXT = 60
 _MAX_DIGITS = 15
+_TIME = re.compile(
+    r"(?<![\d:.])[ T]?[0-2]?\d:[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?(?: ?[ap]\.?m\b\.?| ?uhr\b)?", re.IGNORECASE
+)
+_WEEKDAY = re.compile(r"\b(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\b,?", re.IGNORECASE)
+_ZONE = re.compile(r"\b(?:(?:GMT|UTC)(?:[+-]\d\d:?\d\d)?|[CEMPW]E?[SD]?T|Z)\b|(?<= )[+-]\d{4}$|\([A-Za-z ]{3,40}\)$")
 _MONEY = (
     r"(?:(?:us|a|c|ca|au|nz|hk|s|r|mx)?\$|[€£¥₹₽₩₺₴₪₫฿₦]"
     r"|(?:eur|usd|gbp|chf|jpy|cny|inr|sek|nok|dkk|isk|pln|czk|huf|ron|bgn|try|uah|aud|cad|nzd|hkd|sgd|zar|brl|mxn|krw)\b"
@@ -121,8 +126,14 @@ def _date(text: str, timed: bool) -> str | None:
 
 def _day(text: str) -> Day | None:
     """Return the one day or month of the text; two digits do not determine the century."""
-    found = value_of(text) if len(text) <= _MAX_TEXT else None
+    found = value_of(text) or value_of(_without_time(text)) if len(text) <= _MAX_TEXT else None
     return found[0] if found and f"{found[0].year:04d}" in text else None
+
+
+def _without_time(text: str) -> str:
+    """`Thu, 16 May 2024 10:00:00 GMT` -> `16 May 2024`."""
+    bare = _ZONE.sub(" ", _WEEKDAY.sub(" ", _TIME.sub(" ", text)))
+    return " ".join(bare.split()).strip(" ,|–-")
 
 
 def _is_timed(text: str) -> bool:

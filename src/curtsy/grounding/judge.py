@@ -115,8 +115,7 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
             return [_at_pointer(source.text, span)], ""
     if claim.span is not None:
         start, end = claim.span
-        passage = Passage(text=source.text, start=start, end=end, named=True, language=source.language)
-        return [_Place(passage, start, end)], ""
+        return [_Place(_within(source, start, end), start, end)], ""
     if claim.quote is not None and claim.quote.strip():
         return _quoted(claim, value)
     if source.kind is SourceKind.ATTRIBUTE:
@@ -127,6 +126,14 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     if claim.rung is Rung.LLM and not (isinstance(value, str) and is_distinctive(value)):
         return [], "no_quote"
     return list(_located(claim, value)), ""
+
+
+def _within(source: Source, start: int, end: int) -> Passage:
+    """The span of an element. If the next element follows without a blank, the words end where the element ends."""
+    text = source.text
+    if any(0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum() for at in (start, end)):
+        text, start, end = text[start:end], 0, end - start
+    return Passage(text=text, start=start, end=end, named=True, language=source.language)
 
 
 def _at_pointer(text: str, span: json_pointer.ValueSpan) -> _Place:

@@ -43,7 +43,7 @@ def read(metas: Iterable[LexborNode]) -> list[dict[str, Any]]:
                 kind, key = place(name, "opengraph")
                 _put(found[kind], key, content)
                 graph.append((name, content))
-        name = (attribute(attributes, "name") or "").lower()
+        name = (attribute(attributes, "name") or _item_name(node) or "").lower()
         if name and name not in names:
             kind, key = place(name, "meta")
             _put(found[kind], key, content)
@@ -78,6 +78,19 @@ def _is_of_item(node: LexborNode, names: list[str]) -> bool:
             return True
         above = above.parent
     return False
+
+
+def _item_name(node: LexborNode) -> str | None:
+    """The name of microdata that belongs to no item: `<meta itemprop="datePublished">` in the head of a page."""
+    name = attribute(node.attributes, "itemprop")
+    above = node.parent if name else None
+    for _ in range(_MAX_STEPS):
+        if above is None:
+            return name
+        if "itemscope" in above.attributes:
+            return None
+        above = above.parent
+    return None
 
 
 def _put(data: dict[str, Any], key: str, value: str) -> None:

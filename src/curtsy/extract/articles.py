@@ -18,6 +18,7 @@ from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract.article_page import ArticlePage, Part
 from curtsy.extract.article_words import any_of
 from curtsy.extract.bylines import handle_in, is_person, is_placeholder, names_in, people, without_label
+from curtsy.extract.recipes import is_recipe
 from curtsy.extract.sources import PageSources
 from curtsy.grounding.dates import Day, dates, settled, value_of
 from curtsy.grounding.folded_text import is_copyright
@@ -36,7 +37,17 @@ _KINDS = {
 }  # fmt: skip
 _KIND = {name: kind for kind, names in _KINDS.items() for name in names}
 _ARTICLES = frozenset(
-    ("Article", "NewsArticle", "BlogPosting", "CreativeWork", "Report", "ScholarlyArticle", "TechArticle", "WebPage")
+    (
+        "Article",
+        "NewsArticle",
+        "BlogPosting",
+        "CreativeWork",
+        "Recipe",
+        "Report",
+        "ScholarlyArticle",
+        "TechArticle",
+        "WebPage",
+    )
 )
 _TITLES = frozenset(("title", "headline", "name"))
 _PUBLISHED, _UPDATED = (
@@ -180,12 +191,14 @@ def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[
     authors = [one for one in found if kinds[schema.leaf_for(one.path).path] == "author"]
     if not authors:
         return found
-    others = site_names(page)
+    # A recipe may be by the site, and bylines on its page are often those of readers.
+    of_recipe = is_recipe(schema)
+    others = [] if of_recipe else site_names(page)
     leaf = schema.leaf_for(authors[0].path)
     kept = [_cleaned(one) for one in authors if isinstance(one.value, str)]
     kept = [one for one in kept if not _is_nobody(one.value, others)]
     rest = [one for one in found if one not in authors]
-    if page.article is not None and kept:
+    if page.article is not None and kept and not of_recipe:
         visible = list(_authors(page, page.article, leaf))
         if visible and not _agree(visible, kept):
             return [*rest, *visible]

@@ -109,11 +109,15 @@ class Entities:
         """
         every = list(self._reachable())
         found = [one for one in every if not types or is_a(one, types)]
-        if not found and "Article" in types:
+        if not found and "Recipe" in types:
+            found = [one for one in every if is_a(one, ("Article",))]
+        if not found and ("Article" in types or "Recipe" in types):
             # Sites also state author and date of an article as those of its page.
             found = [one for one in every if "WebPage" in one.types and _is_at(one, url)]
         if not types or not found:
             return found
+        if "Recipe" in types and _are_one(found):
+            return found  # also one that another site published first
         if not _are_organizations(types):
             return self._main(found, url, titles)
         nearest = min(_distance(one, url) for one in found)
@@ -181,7 +185,10 @@ def values(value: Any, pointer: str) -> Iterator[tuple[Any, str]]:
     """Yield each item of a list with its pointer; any other value itself."""
     if isinstance(value, list):
         for at, one in enumerate(value):
-            yield one, f"{pointer}/{at}"
+            if isinstance(one, list):
+                yield from values(one, f"{pointer}/{at}")
+            else:
+                yield one, f"{pointer}/{at}"
     elif value is not None:
         yield value, pointer
 
@@ -220,6 +227,12 @@ def _name_of(found: Entity) -> str:
             if isinstance(value, str) and value.strip():
                 return " ".join(value.split())
     return ""
+
+
+def _are_one(found: Sequence[Entity]) -> bool:
+    """Whether all have the same name, perhaps with more words: `Bean soup` and `Bean soup recipe`."""
+    names = sorted((set(_name_of(one).casefold().split()) for one in found), key=len)
+    return len(found) == 1 or (bool(names[0]) and all(names[0] <= name for name in names))
 
 
 def _is_at(found: Entity, url: str) -> bool:

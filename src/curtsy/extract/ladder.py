@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from curtsy.core.claims import Claim, Extraction
-from curtsy.extract import articles, contacts, prices, selectors, site_name, structured
+from curtsy.extract import articles, contacts, prices, recipes, selectors, site_name, structured
 from curtsy.extract.endpoint import ModelFault
 from curtsy.extract.learned import Look
 from curtsy.extract.page_selection import Candidate, applies, choose
@@ -50,6 +50,7 @@ def extract(
     If `memory` knows the page, there is no question to the model. On any other page, what the model says counts. A
     fault of the model is part of the result; then certain values of the memory replace missing ones.
     """
+    schema = recipes.typed(schema)
     collected = _Claims(schema)
     for rung in (_structured, _site_name, _selectors, _articles, _headings):
         missing = _missing(schema, collected.claims)
@@ -128,13 +129,14 @@ def _articles(
     for page in pages if schema.per == "page" else ():
         yield from articles.claims(schema, page, missing, compared)
         yield from prices.claims(schema, page, missing)
+        yield from recipes.claims(page, [leaf for leaf in missing if leaf not in compared])
 
 
 def _headings(
     schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], found: Sequence[Claim]
 ) -> Iterable[Claim]:
     """The name of an item of which the page states other values."""
-    if not found or not schema.types or schema.per == "site":
+    if not found or schema.per == "site" or not schema.types:
         return
     for leaf in missing:
         if leaf.path in ("/name", "/title") and leaf.type == "string":

@@ -31,6 +31,7 @@ from curtsy.grounding.schema import Leaf, Schema
 _MAX_VALUES = 3
 _MAX_ITEMS = 50
 _MAX_TEXT = 2_000
+_MAX_TITLE = 300
 _PART = re.compile(r"\{([^{}]+)\}")
 _ADDRESS = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
 _AUTHOR = (
@@ -72,6 +73,7 @@ _OTHER_PRICES = frozenset(
     ("ListPrice", "StrikethroughPrice", "RegularPrice", "SRP", "MSRP", "InvoicePrice", "MinimumAdvertisedPrice",
      "DeliveryChargeSpecification", "PaymentChargeSpecification")
 )  # fmt: skip
+_INGREDIENTS = ("recipeIngredient", "ingredients", "ingredient")
 #: last name of a leaf without keys of its own -> keys to look up in addition to that name
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "name": ("name", "legalName", "headline"),
@@ -107,6 +109,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "date_modified": _MODIFIED,
     "updated_at": _MODIFIED,
     "last_updated": _MODIFIED,
+    "ingredients": _INGREDIENTS,
+    "ingredient": _INGREDIENTS,
     "price": _PRICE,
     "currency": _CURRENCY,
     "availability": ("offers.availability", "offers.offers.availability", "availability", "product:availability"),
@@ -175,6 +179,7 @@ def text_at(data: list[dict[str, Any]], locator: str) -> str | None:
 def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Valued]:
     limit = _MAX_ITEMS if leaf.many else _MAX_VALUES
     is_author = SYNONYMS.get(leaf.path.strip("/*").lower()) is _AUTHOR
+    is_title = leaf.path in ("/name", "/title", "/headline") and leaf.type == "string"
     found: list[_Valued] = []
     seen: set[tuple[str, str | None, str]] = set()
     for key in _keys(schema, leaf):
@@ -183,6 +188,8 @@ def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Valued]:
             once = (stated.entity, stated.item, repr(value)) if leaf.many else ("", None, repr(value))
             if value is None or once in seen or (is_author and is_placeholder(stated.text)):
                 continue
+            if is_title and len(stated.text) > _MAX_TITLE:
+                continue  # microformats without a name: the text of the whole item
             seen.add(once)
             found.append((stated, value))
             if len(found) == limit:

@@ -1,0 +1,109 @@
+"""Recipes: in structured data of all kinds, and as pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from curtsy.extract import ladder
+from curtsy.grounding import judge, schema
+
+_TEXT = {"type": "string"}
+_PROPERTIES = {"name": _TEXT, "author": _TEXT, "ingredients": {"type": "array", "items": _TEXT}}
+RECIPE = schema.inline({"title": "dish", "type": "object", "properties": _PROPERTIES})
+TYPED = schema.inline({"type": "object", "properties": _PROPERTIES, "x-curtsy": {"types": ["Recipe"]}})
+_HEAD = "<title>Bean soup - Pot</title><h1>Bean soup</h1>"
+_TWO = ["1 cup beans", "2 carrots"]
+_ITEMS = "<li>1 cup beans</li><li>2 carrots</li>"
+_METHOD = "<h2>Method</h2><ol><li>Soak the beans.</li><li>Stir.</li></ol>"
+
+
+def _ld(data: str) -> str:
+    return f'{_HEAD}<script type="application/ld+json">{data}</script>'
+
+
+def _record(html: str, made: schema.Schema = RECIPE) -> dict[str, Any]:
+    page = ladder.sources_of("1", "https://pot.test/soup", html.encode(), "text/html; charset=utf-8")
+    return judge.assemble(made, judge.settle(made, ladder.extract(made, [page]).claims))
+
+
+@pytest.mark.parametrize("made", [RECIPE, TYPED], ids=["untyped", "typed"])
+@pytest.mark.parametrize(
+    "html",
+    [
+        _ld('{"@type": ["Recipe", "NewsArticle"], "name": "Bean soup", "author": [{"@type": "Person", "name":'
+            '"Nora Field"}], "recipeIngredient": ["1 cup beans", "2 carrots"]}'),
+        _ld('{"@graph": [{"@type": "Person", "@id": "#n", "name": "Nora Field"}, {"@type": "Recipe", "name":'
+            '"Bean soup", "author": {"@id": "#n"}, "recipeIngredient": [["1 cup beans"], ["2 carrots"]]}]}'),
+        _ld('{"@type": "WebPage", "mainEntity": {"@type": "http://schema.org/Recipe", "name": "Bean soup", "creator":'
+            '"Nora Field", "ingredients": ["1 cup beans", "2 carrots"]}}'),
+        _ld('{"@type": "Recipe", "url": "https://first.test/soup", "name": "Bean soup", "author": "Nora Field",'
+            '"recipeIngredient": ["1 cup beans", "2 carrots"]}'),
+        f'{_HEAD}<div itemscope itemtype="http://schema.org/Recipe"><b itemprop=name>Bean soup</b> <i itemprop=author>'
+        'Nora Field</i><p itemprop=ingredients>1 cup beans<p itemprop=ingredients>2 carrots</div>',
+        f'{_HEAD}<div vocab="http://schema.org/" typeof=Recipe><b property=name>Bean soup</b> <i property=author>Nora'
+        ' Field</i><p property=recipeIngredient>1 cup beans<p property=recipeIngredient>2 carrots</div>',
+        f'{_HEAD}<div class=hrecipe><b class=fn>Bean soup</b> by <i class=author>Nora Field</i><ul>'
+        '<li class=ingredient>1 cup beans<li class=ingredient>2 carrots</ul></div>',
+    ],
+    ids=["types", "reference", "main-entity", "elsewhere", "microdata", "rdfa", "hrecipe"],
+)  # fmt: skip
+def test_a_recipe_in_structured_data(html: str, made: schema.Schema) -> None:
+    assert _record(html, made) == {"name": "Bean soup", "author": "Nora Field", "ingredients": _TWO}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<ul class='recipe-ingredients'>{_ITEMS}</ul>{_METHOD}",
+        "<div class=wprm-recipe-ingredients-container>"
+        "<p class=wprm-recipe-ingredient><span>1</span> <span>cup</span> beans</p>"
+        "<p class=wprm-recipe-ingredient>▢ 2 carrots</p></div>",
+        "<div id=ingredients><table><tr><td>1 cup<td>beans<tr><td>2<td>carrots</table></div>",
+        "<section class=ingredients__list><h3>For the soup:</h3><p>1 cup beans<p>2 carrots</section>",
+        f"<h2>Ingredients</h2><ul>{_ITEMS}</ul>{_METHOD}",
+        f"<h2>Zutaten (für 2 Personen)</h2><h3>Suppe</h3><ul>{_ITEMS}</ul>"
+        "<h2>Zubereitung</h2><ol><li>Rühren.<li>Kochen.</ol>",
+        "<p><b>Ingredients:</b><br>1 cup beans<br>2 carrots<p><b>Directions</b><br>Stir.",
+        # an article that explains ingredients above its recipe
+        f"<ul><li class=ingredient>Beans<li class=ingredient>Carrots</ul><ul class=card-ingredients>{_ITEMS}</ul>",
+    ],
+)  # fmt: skip
+def test_ingredients_that_only_the_page_shows(html: str) -> None:
+    page = f"{_HEAD}<p class=byline>By Nora Field</p>{html}<ul><li>Home</li><li>About 7 of us</li></ul>"
+    assert _record(page) == {"name": "Bean soup", "author": "Nora Field", "ingredients": _TWO}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<h2>Menu</h2><ul>{_ITEMS}</ul>",
+        "<p>Ingredients matter: 1 cup beans.</p><ul><li>a</li><li>b</li></ul>",
+        "<p class=ingredients-note>Beans</p>",
+        "<ul class=ingredients><li>1 cup beans</ul>",
+        "<h2>Ingredients</h2><p>" + "Beans are old. " * 30 + "<p>Carrots are not.<h2>Method</h2>",
+    ],
+)
+def test_lists_that_are_no_ingredients(html: str) -> None:
+    assert "ingredients" not in _record(_HEAD + html)
+
+
+def test_a_list_of_recipes_is_none_of_them() -> None:
+    two = '[{"@type": "Recipe", "name": "Pie", "author": "Ida"}, {"@type": "Recipe", "name": "Cake", "author": "Tom"}]'
+    assert _record(_ld(two).replace("Bean soup", "Recipes")) == {}
+
+
+def test_a_recipe_may_be_by_the_site_but_an_article_may_not() -> None:
+    data = '{"@type": "Recipe", "name": "Bean soup", "author": "Pot", "recipeIngredient": ["1 cup beans"]}'
+    html = f'<meta property="og:site_name" content="Pot">{_ld(data)}<p class=byline>By Nora Field</p>'
+    assert _record(html)["author"] == "Pot"
+    article = schema.inline({"type": "object", "properties": {"headline": _TEXT, "author": _TEXT}})
+    assert _record(html, article)["author"] == "Nora Field"
+
+
+def test_the_text_of_a_whole_item_is_no_name() -> None:
+    html = (
+        f"<div class=h-recipe>{'Beans and more beans. ' * 30}<h1>Bean soup</h1><p class=p-ingredient>1 cup beans</div>"
+    )
+    assert _record(f"<title>Bean soup</title>{html}")["name"] == "Bean soup"

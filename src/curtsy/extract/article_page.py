@@ -132,7 +132,7 @@ class ArticlePage:
             marks = _CAMEL.sub("-", " ".join(attributes.get(name) or "" for name in _MARKS)).strip()
             if not marks and tag not in ("time", "address", "abbr"):
                 continue
-            if span.end - span.start > _MAX_TEXT or self._is_beside(node):
+            if span.end - span.start > _MAX_TEXT or self.is_beside(node):
                 continue
             stated = _stated(tag, attributes)
             for start, end in self._pieces(span.start, span.end):
@@ -155,7 +155,7 @@ class ArticlePage:
         cuts = [at for at in inner if at - start >= _LEAST_PIECE and end - at >= _LEAST_PIECE]
         return list(zip([start, *cuts], [*cuts, end], strict=True))
 
-    def _is_beside(self, node: LexborNode) -> bool:
+    def is_beside(self, node: LexborNode) -> bool:
         """Return whether it is in a teaser, a comment, a menu or a footer."""
         chain: list[int] = []
         at: LexborNode | None = node
@@ -196,7 +196,7 @@ class ArticlePage:
             return []
         at = next((number for number, (_, end) in enumerate(every) if end >= self._heading.end), 0)
         near = every[max(0, at - _NEAR_BEFORE) : at] + every[at + 1 : at + 1 + _NEAR_AFTER]
-        beside = [(one.start, one.end) for one in self._spans if one.end > one.start and self._is_beside(one.node)]
+        beside = [(one.start, one.end) for one in self._spans if one.end > one.start and self.is_beside(one.node)]
         near = [line for line in near if not any(start <= line[0] and line[1] <= end for start, end in beside)]
         return [piece for line in near for piece in self._pieces(*line)]
 

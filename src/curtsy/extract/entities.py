@@ -114,6 +114,8 @@ class Entities:
         if not found and ("Article" in types or "Recipe" in types):
             # Sites also state author and date of an article as those of its page.
             found = [one for one in every if "WebPage" in one.types and _is_at(one, url)]
+        if "Product" in types:
+            found += self._loose_offers(found)
         if not types or not found:
             return found
         if "Recipe" in types and _are_one(found):
@@ -130,6 +132,13 @@ class Entities:
         if len(names) < 2:
             return found
         return [] if nearest else found[:1]
+
+    def _loose_offers(self, products: Sequence[Entity]) -> list[Entity]:
+        """The only offer of a page that no product contains, if no product has one."""
+        if len(products) > 1 or any("offers" in one.properties for one in products):
+            return []
+        found = [one for one in self._roots if one.types & {"Offer", "AggregateOffer"}]
+        return found if len(found) == 1 else []
 
     def _main(self, found: list[Entity], url: str, titles: Sequence[str]) -> list[Entity]:
         """Return the main entity of a page, perhaps described several times; of a list of others, none."""

@@ -124,11 +124,11 @@ def _selectors(
 def _articles(
     schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], found: Sequence[Claim]
 ) -> Iterable[Claim]:
-    stated = {claim.path for claim in found}
-    compared = [leaf for leaf in missing if leaf.path in stated]
+    unknown = _missing(schema, found)
+    compared = [leaf for leaf in missing if leaf not in unknown]
     for page in pages if schema.per == "page" else ():
         yield from articles.claims(schema, page, missing, compared)
-        yield from prices.claims(schema, page, missing)
+        yield from prices.claims(schema, page, missing, compared)
         yield from recipes.claims(page, [leaf for leaf in missing if leaf not in compared])
 
 

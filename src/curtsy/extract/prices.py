@@ -1,12 +1,13 @@
-"""The price that a product's page shows: the one price in elements that are marked as prices, outside of teasers."""
+"""The price that a product's page shows, and whether it agrees with its structured data."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract.article_page import Part
+from curtsy.extract.shown_price import Price, find
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
 from curtsy.grounding.currencies import codes_of
@@ -21,13 +22,33 @@ _OTHER = re.compile(
 _LABEL = re.compile(r"^[^\W\d_]{1,12}\s?:\s?")
 
 
-def claims(schema: Schema, page: PageSources, missing: Iterable[Leaf]) -> Iterator[Claim]:
-    """Yield price and currency; nothing if the elements show different prices."""
+def claims(
+    schema: Schema, page: PageSources, missing: Iterable[Leaf], compared: Collection[Leaf] = ()
+) -> Iterator[Claim]:
+    """Yield price and currency. Structured data states the leaves in `compared`: only the one price in elements that
+    are marked as prices contradicts it."""
     wanted = {leaf.path: leaf for leaf in missing if leaf.path in ("/price", "/currency")}
-    if not wanted or page.document is None or "Product" not in schema.types:
-        return
     number = next((leaf for leaf in schema.leaves if leaf.path == "/price"), None)
-    found = [] if number is None else [(part, value) for part in _parts(page) if (value := _value(part, number))]
+    if not wanted or number is None or page.document is None or "Product" not in schema.types:
+        return
+    if "/price" in wanted and number not in compared and page.article is not None:
+        if (found := find(page, number)) is not None:
+            yield from _shown(page, found, wanted)
+    else:
+        yield from _marked(page, number, wanted)
+
+
+def _shown(page: PageSources, found: Price, wanted: Collection[str]) -> Iterator[Claim]:
+    quote, span = page.text.text[found.start : found.end], (found.start, found.end)
+    yield Claim(path="/price", value=found.value, rung=Rung.SELECTOR, source=page.text, quote=quote, span=span)
+    if "/currency" in wanted and len(found.codes) == 1:
+        (code,) = found.codes
+        yield Claim(path="/currency", value=code, rung=Rung.SELECTOR, source=page.text, quote=quote, span=span)
+
+
+def _marked(page: PageSources, number: Leaf, wanted: Collection[str]) -> Iterator[Claim]:
+    """Nothing if the elements show different prices."""
+    found = [(part, value) for part in _parts(page) if (value := _value(part, number))]
     if len({value for _, value in found}) != 1:
         return
     part, value = found[0]

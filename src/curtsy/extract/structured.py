@@ -62,12 +62,12 @@ _MODIFIED = (
 _PRICE = (
     "offers.price", "offers.lowPrice", "offers.offers.price", "offers.priceSpecification.price",
     "hasVariant.offers.price", "hasVariant.offers.lowPrice", "hasVariant.offers.priceSpecification.price", "price",
-    "product:price:amount", "og:price:amount",
+    "product:sale_price:amount", "product:price:amount", "og:price:amount", "meta:price",
 )  # fmt: skip
 _CURRENCY = (
     "offers.priceCurrency", "offers.offers.priceCurrency", "offers.priceSpecification.priceCurrency",
     "hasVariant.offers.priceCurrency", "hasVariant.offers.priceSpecification.priceCurrency", "priceCurrency",
-    "product:price:currency", "og:price:currency",
+    "product:price:currency", "og:price:currency", "meta:pricecurrency",
 )  # fmt: skip
 _OTHER_PRICES = frozenset(
     ("ListPrice", "StrikethroughPrice", "RegularPrice", "SRP", "MSRP", "InvoicePrice", "MinimumAdvertisedPrice",

@@ -1,0 +1,220 @@
+"""The price that a page shows for its product, where no structured data states it.
+
+find    the price in elements that are marked as prices, else in labeled lines, else in lines between heading and button
+
+Struck prices, prices of other products and amounts with words such as `save` or `shipping` do not count. If two prices
+are close to each other, none is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborNode
+
+from curtsy.content import text as prose
+from curtsy.extract.article_words import any_of
+from curtsy.extract.sources import PageSources
+from curtsy.extract.values import coerced
+from curtsy.grounding.currencies import codes_of
+from curtsy.grounding.numbers import Number, numbers
+from curtsy.grounding.schema import Leaf
+
+_TAGS = frozenset(
+    ("span", "div", "p", "strong", "b", "td", "dd", "li", "ins", "del", "s", "strike", "bdi", "em", "small", "h2", "h3",
+     "h4", "data", "a", "label", "section", "button", "sup")
+)  # fmt: skip
+_STRUCK_TAGS = frozenset(("del", "s", "strike"))
+_MARKS = ("class", "id", "itemprop", "data-testid", "data-test", "data-qa", "data-component")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PRICE = re.compile(
+    r"(?:^|[\s_\-])(?:price|prices|preis|prix|precio|prezzo|prijs|cena|pris)(?:$|[\s_\-])", re.IGNORECASE
+)
+_OLD = re.compile(rf"(?:^|[\s_\-]){any_of('old_price_marks')}(?:$|[\s_\-])", re.IGNORECASE)
+_OTHER_BEFORE = re.compile(rf"(?:^|\W){any_of('not_price_before')}\W{{0,6}}$", re.IGNORECASE)
+_OTHER_AFTER = re.compile(rf"\W{{0,3}}/|\W{{0,3}}{any_of('not_price_after')}(?:\W|$)", re.IGNORECASE)
+_OTHER_LINE = re.compile(rf"\b(?:{any_of('not_price_before')}|{any_of('not_price_after')}|from|ab)\b", re.IGNORECASE)
+_LABEL = re.compile(
+    rf"\W{{0,3}}(?:{any_of('price_adjectives')} )?{any_of('price_labels')}\s?[:：]?\s{{0,2}}", re.IGNORECASE
+)
+_BUY = re.compile(rf"\W{{0,4}}{any_of('buy_labels')}\W{{0,4}}", re.IGNORECASE)
+#: around a number: the sign of its currency
+_REACH = 6
+_MAX_ELEMENT, _MAX_LINE, _MAX_SHORT = 160, 60, 40
+_MAX_ELEMENTS = 80
+#: from the heading to the price, and between two prices of different things
+_FAR, _APART = 2_500, 250
+
+
+class Price(NamedTuple):
+    value: float
+    start: int
+    end: int
+    codes: frozenset[str]
+
+
+def find(page: PageSources, leaf: Leaf) -> Price | None:
+    shown = _Shown(page, leaf)
+    return shown.first(shown.marked()) or shown.only(shown.labelled()) or shown.only(shown.above_button())
+
+
+#: an element or line: its first character, and its price; None: it has several
+_Candidate = tuple[int, Price | None]
+
+
+class _Shown:
+    def __init__(self, page: PageSources, leaf: Leaf) -> None:
+        assert page.document is not None
+        assert page.article is not None
+        visible = prose.read(page.document.page_tree(), spans_of=_TAGS)
+        self.text, self._leaf, self._language = visible.text, leaf, page.text.language
+        self._article = page.article
+        self._spans = [one for one in visible.spans if one.end > one.start]
+        self._struck = [(one.start, one.end) for one in self._spans if _is_struck(one.node)][:_MAX_ELEMENTS]
+        self._seams = {
+            at
+            for one in self._spans
+            for at in (one.start, one.end)
+            if self.text[max(0, at - 1) : at].isalnum() and self.text[at : at + 1].isalnum()
+        }
+        heading = page.article.heading
+        self._heading = None if heading is None else heading[1]
+
+    # Where prices are
+
+    def marked(self) -> Iterator[_Candidate]:
+        """Elements that are marked as prices, without those inside of others."""
+        spans = sorted(
+            (one for one in self._spans if one.end - one.start <= _MAX_ELEMENT and _PRICE.search(_marks(one.node))),
+            key=lambda one: (one.start, -one.end),
+        )
+        last = -1
+        for one in spans[:_MAX_ELEMENTS]:
+            if one.start >= last and not self._article.is_beside(one.node):
+                last = one.end
+                yield from self._candidate(one.start, one.end, bare=True)
+
+    def labelled(self) -> Iterator[_Candidate]:
+        """Lines such as `Price: $16.50`; the amount may be in the next line."""
+        every = list(self._lines(0, len(self.text)))
+        for (start, end), after in zip(every, [*every[1:], (0, 0)], strict=True):
+            label = _LABEL.match(self.text, start, end) if end - start <= _MAX_LINE else None
+            if label is None:
+                continue
+            at, stop = (label.end(), end) if label.end() < end else after
+            if stop - at <= _MAX_SHORT:
+                yield from self._candidate(at, stop)
+
+    def above_button(self) -> Iterator[_Candidate]:
+        """Short lines from the heading to the button that buys the product."""
+        if self._heading is None:
+            return
+        zone = list(self._lines(self._heading, min(len(self.text), self._heading + _FAR)))
+        buttons = [start for start, end in zone if end - start <= _MAX_SHORT and _BUY.fullmatch(self.text, start, end)]
+        for start, end in zone:
+            is_near = buttons and start < buttons[0] + _APART and end - start <= _MAX_SHORT
+            if is_near and not _OTHER_LINE.search(self.text, start, end):
+                yield from self._candidate(start, end)
+
+    def _lines(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        at = start
+        for line in self.text[start:stop].split("\n"):
+            if line.strip():
+                yield at, at + len(line)
+            at += len(line) + 1
+
+    # Which one it is
+
+    def only(self, found: Iterable[_Candidate]) -> Price | None:
+        every = list(found)
+        prices = [price for _, price in every if price is not None]
+        return prices[0] if prices and len(prices) == len(every) and len({one.value for one in prices}) == 1 else None
+
+    def first(self, found: Iterable[_Candidate]) -> Price | None:
+        """The only price, or the first one below the heading if no other is close to it."""
+        every = list(found)
+        if self._heading is not None:
+            every = [one for one in every if one[0] >= self._heading] or every
+        if (sole := self.only(every)) is not None or not every:
+            return sole
+        at, price = every[0]
+        if price is None or self._heading is None or not 0 <= at - self._heading <= _FAR:
+            return None
+        others = [start for start, other in every if other is None or other.value != price.value]
+        return price if others[0] - price.end > _APART else None
+
+    # Amounts
+
+    def _candidate(self, start: int, end: int, *, bare: bool = False) -> Iterator[_Candidate]:
+        """The price of an element or a line. `bare`: it needs no currency."""
+        found = list(self._amounts(start, end))
+        if not found and bare and not self._is_struck(start):
+            found = list(self._bare(start, end))
+        if found:
+            same = len({one.value for one in found}) == 1
+            yield start, found[0] if same else None
+
+    def _amounts(self, start: int, end: int) -> Iterator[Price]:
+        cuts = sorted(at for at in self._seams if start < at < end)
+        for first, last in zip([start, *cuts], [*cuts, end], strict=True):
+            yield from self._of_piece(first, last)
+
+    def _of_piece(self, start: int, end: int) -> Iterator[Price]:
+        """The amounts of a text that no element ends within a word."""
+        text = self.text[start:end]
+        for number in numbers(text, self._language):
+            codes = codes_of(text, number.start, number.whole_end, self._language)
+            value = self._value(text[number.start : number.end])
+            if not codes or value is None or number.percent or number.scale or self._is_other(text, start, number):
+                continue
+            first, last = self._with_sign(text, number)
+            yield Price(value, start + first, start + last, frozenset(codes))
+
+    def _bare(self, start: int, end: int) -> Iterator[Price]:
+        value = self._value(self.text[start:end])
+        if value is not None and not any(start < at < end for at in self._seams):
+            yield Price(value, start, end, frozenset())
+
+    def _value(self, text: str) -> float | None:
+        value = coerced(text.rstrip(" ,.-–"), self._leaf)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+
+    def _with_sign(self, text: str, number: Number) -> tuple[int, int]:
+        """The span of the amount with the sign of its currency, which is before or after it."""
+        first, last = number.start, number.whole_end
+        if codes_of(text, first, len(text), self._language):
+            before = text[max(0, first - _REACH) : first].rstrip()
+            return len(text[:first].rstrip()) - len(before.split()[-1]), last
+        after = text[last : last + _REACH]
+        sign = after.split()[:1]
+        return first, last + (after.find(sign[0]) + len(sign[0]) if sign else 0)
+
+    def _is_other(self, text: str, offset: int, number: Number) -> bool:
+        start, end = offset + number.start, offset + number.end
+        if self._is_struck(start) or self._continues(start, end):
+            return True
+        line = text.rfind("\n", 0, number.start) + 1
+        first, last = self._with_sign(text, number)
+        return bool(
+            _OTHER_BEFORE.search(text[max(line, first - 24) : first]) or _OTHER_AFTER.match(text[last : last + 24])
+        )
+
+    def _continues(self, start: int, end: int) -> bool:
+        """Whether the next element has more digits of the same number: `19` and `99` in a smaller type."""
+        return self.text[end : end + 1].isdigit() or any(
+            at in self._seams and self.text[at - 1 : at + 1].isdecimal() for at in (start, end)
+        )
+
+    def _is_struck(self, at: int) -> bool:
+        return any(start <= at < end for start, end in self._struck)
+
+
+def _marks(node: LexborNode) -> str:
+    marks = " ".join(node.attributes.get(name) or "" for name in _MARKS)[:400]
+    return _CAMEL.sub("-", marks)
+
+
+def _is_struck(node: LexborNode) -> bool:
+    return node.tag in _STRUCK_TAGS or _OLD.search(_marks(node)) is not None

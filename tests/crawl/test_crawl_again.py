@@ -48,8 +48,10 @@ def test_what_did_not_change_is_not_stored_again_and_its_links_are_still_followe
     unchanged = {url for (url,) in folder.rows("SELECT url FROM pages WHERE crawl = 2 AND unchanged")}
     # Pages without a validator are asked for in full; their digest says that they are the same.
     assert unchanged == first - {"http://changing.tinyweb.test/news"}
-    # One new body and the head of a new segment.
-    assert stored_bytes(folder) - before < 3_000
+    # One new body, the head of a new segment, and the redirects and errors of this crawl.
+    ((others, bytes_),) = folder.rows("SELECT count(*), sum(body_length) FROM responses WHERE crawl = 2")
+    assert stored_bytes(folder) - before < 3_000 + bytes_ + 800 * others
+    assert others < 6
     assert {status for (status,) in folder.rows("SELECT status FROM pages WHERE crawl = 2")} == {200}
     lines = folder.start("export", "--format", "jsonl").communicate(timeout=30)[0].splitlines()
     assert len(lines) == len(first)

@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.core.errors import Damaged, SegmentsUnavailable, UsageError
 from curtsy.core.model import BodyRef, Crawl
-from curtsy.store import crawls, deletion, pages
+from curtsy.store import crawls, deletion, pages, responses
 from curtsy.store.engine import Store
 from curtsy.store.erasure import erase_all
 from curtsy.store.objects import ObjectSegments
@@ -91,6 +91,23 @@ def test_small_objects_are_merged_and_the_pages_follow(bucket: str, tmp_path: Pa
         for record in ArchiveIterator(io.BytesIO(segments.read_whole(merged)), check_digests="raise"):
             record.content_stream().read()
         assert merge_small(store, segments, older_than_s=-10) == 0
+
+
+def test_redirects_and_errors_follow_their_merged_objects(bucket: str, tmp_path: Path) -> None:
+    segments = ObjectSegments(bucket)
+    with Store.open(f"sqlite:///{tmp_path}/s.sqlite") as store:
+        crawl = stored.crawl(store)
+        stored.add_pages(store, segments, crawl, [("https://a.test/", b"page")])
+        stored.add_responses(
+            store, segments, crawl, [("https://a.test/1", 301, b"one"), ("https://a.test/2", 404, b"")]
+        )
+        assert merge_small(store, segments, older_than_s=-10) == 2
+        assert len(delete_unreferenced(store, segments, older_than_s=-10)) == 2
+        with store.read() as tx:
+            found, _ = responses.chunk(tx, crawl.n)
+        assert [(segments.read(one.body).url, one.status) for one in found] == [
+            ("https://a.test/1", 301), ("https://a.test/2", 404),
+        ]  # fmt: skip
 
 
 def test_a_missing_object_is_damage_and_a_missing_store_unavailable(

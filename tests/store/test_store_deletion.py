@@ -19,7 +19,7 @@ from warcio.checker import Checker
 
 from curtsy.core.model import BodyRef, Crawl, Page, Request, new_id
 from curtsy.rules.urls import fingerprint
-from curtsy.store import crawls, deletion, pages, requests
+from curtsy.store import crawls, deletion, pages, requests, responses
 from curtsy.store.deletion import Deletion
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments, SegmentStore, read_page
@@ -94,6 +94,36 @@ def test_the_pages_of_a_host_go_in_one_crawl_or_in_all(store: Store, segments: S
     unwanted(store, segments, host="a.test")
     assert set(readable(store, segments)) == {f"https://b.test/@{one.n}", f"https://b.test/@{two.n}"}
     assert is_valid(tmp_path / "segments")
+
+
+def test_redirects_and_errors_go_with_their_url_host_age_or_crawl(
+    store: Store, segments: Segments, tmp_path: Path
+) -> None:
+    crawl = stored.crawl(store)
+    stored.add_pages(store, segments, crawl, [("https://a.test/", body(0))])
+    hosts = ("a", "a", "b", "c", "d")
+    stored.add_responses(
+        store, segments, crawl, [(f"https://{host}.test/{n}", 404, body(n)) for n, host in enumerate(hosts, 1)]
+    )
+    stored.add_pages(store, segments, crawl, [("https://d.test/", body(9))])
+
+    def left() -> list[str]:
+        with store.read() as tx:
+            found, _ = responses.chunk(tx, crawl.n)
+        return [str(segments.read(one.body).url) for one in found]
+
+    assert len(left()) == 5
+    unwanted(store, segments, fp=fingerprint("https://a.test/1"))
+    assert b"secret 1 " not in texts(tmp_path / "segments")
+    unwanted(store, segments, host="b.test")
+    unwanted(store, segments, crawl=crawl.n, before_ms=stored.BEGUN_MS + 2500)
+    assert left() == ["https://c.test/4", "https://d.test/5"]
+    said = texts(tmp_path / "segments")
+    assert [n for n in range(10) if b"secret %d " % n in said] == [4, 5]  # the pages were old, too
+    assert is_valid(tmp_path / "segments")
+    segments.close()
+    unwanted(store, segments, crawl=crawl.n, whole=True)
+    assert list((tmp_path / "segments").iterdir()) == []
 
 
 def test_a_body_that_others_refer_to_moves_to_the_oldest_of_them(

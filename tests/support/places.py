@@ -25,6 +25,8 @@ class Furnished:
     #: a page of the site that means no good
     page: str
     letter: str
+    #: a redirect or an error
+    response: str
     schedule: str
     #: a record with a value that is withheld, and one of the site that means no good
     doubtful: str
@@ -52,6 +54,7 @@ def furnish(stack: Stack, hosts: tuple[str, ...] = HOSTS, **wishes: object) -> F
         crawl=id,
         page=evil[0]["id"],
         letter=letters[0]["id"],
+        response=next(filter(None, (client.get(f"/v1/failures/{one['id']}")["response"] for one in letters))),
         schedule=made["id"],
         doubtful=doubtful[0],
         evil=next(one["id"] for one in held if "evil" in one["url"]),
@@ -120,6 +123,7 @@ def places(found: Furnished) -> dict[str, str]:
         "crawl-changes": f"{crawl}/changes",
         "crawl-export": f"{crawl}/export",
         "page": f"/pages/{found.page}",
+        "response": f"/responses/{found.response}",
         "hosts": "/hosts",
         "host": "/hosts/garden.small.test",
         "host-failing": "/hosts/evil.small.test",

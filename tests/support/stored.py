@@ -11,8 +11,9 @@ from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import BodyRef, Crawl, CrawlState, Failure, Kind, Lane, NewUrl, Page, UrlState, new_id
 from curtsy.core.settings import Settings
 from curtsy.rules.urls import fingerprint, host_key
-from curtsy.store import crawls, failures, pages, queues, urls
+from curtsy.store import crawls, failures, pages, queues, responses, urls
 from curtsy.store.engine import Store
+from curtsy.store.responses import Response
 from curtsy.store.segments import Segments, SegmentStore
 from curtsy.store.warc import WarcItem
 
@@ -73,6 +74,23 @@ def _insert(tx: Any, crawl: Crawl, rows: list[Page]) -> None:
     urls.settle(tx, [urls.Settle(crawl.n, page.fp, page.fence, UrlState.DONE) for page in rows], BEGUN_MS)
     pages.insert(tx, rows)
     crawls.add_counts(tx, {(crawl.n, "open", ""): len(rows), (crawl.n, "done", ""): len(rows)})
+
+
+def add_responses(store: Store, segments: SegmentStore, crawl: Crawl, found: Sequence[tuple[str, int, bytes]]) -> None:
+    """Redirects and errors (URL, status, body) with records in a segment."""
+    items = [
+        WarcItem(
+            url=url, fetched_ms=BEGUN_MS + i * 1000, status=status, headers=(), body=body,
+            sha256=hashlib.sha256(body).hexdigest(), request_head=b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        )
+        for i, (url, status, body) in enumerate(found)
+    ]  # fmt: skip
+    rows = [
+        Response(20_000 + i, crawl.n, fingerprint(one.url), host_key(one.url, "host"), one.status, one.fetched_ms, ref)
+        for i, (one, ref) in enumerate(zip(items, segments.append(items), strict=True))
+    ]
+    store.run(responses.insert, rows)
+    store.run(responses.insert, rows)  # a repeated transaction changes nothing
 
 
 def add_failures(store: Store, crawl: Crawl, found: Sequence[tuple[str, str]], fence: int = 10_000) -> list[Failure]:

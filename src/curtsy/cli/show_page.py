@@ -17,12 +17,12 @@ from curtsy.core.errors import UsageError
 #: parts of the document of a page
 _PARTS = ("headers", "text", "markdown", "links", "records", "history")
 #: facts that are shown in other lines, or only in --json
-_QUIET = ("segment", "id", "crawl", "same_as", "has_content", *_PARTS)
+_QUIET = ("segment", "id", "crawl", "same_as", "has_content", "is_page", *_PARTS)
 _VERSION = ("fetched_at", "status", "size", "unchanged", "sha256", "crawl")
 
 
 def show(
-    url: Annotated[str, typer.Argument(metavar="URL", help="URL or id of a page.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a page, or the id of a page or response.")],
     crawl: OfCrawl = None,
     body: Annotated[bool, typer.Option("--body", help="The stored body, byte for byte.")] = False,
     headers: Annotated[bool, typer.Option("--headers", help="The status and the headers of the response.")] = False,
@@ -37,7 +37,7 @@ def show(
     as_json: AsJson = False,
     api: Api = None,
 ) -> None:
-    """Show a stored page: its facts, or one part of it."""
+    """Show a stored page, redirect or error: its facts, or one part of it."""
     given = {
         "body": body, "headers": headers, "text": text, "markdown": markdown, "links": links,
         "records": with_records, "history": history,
@@ -64,6 +64,8 @@ def _print_facts(page: Document) -> None:
     output.say(f"{'page':<15} {page['id']}")
     for name, part in (("links", "links"), ("records", "records"), ("versions", "history")):
         output.say(f"{name:<15} {len(page[part]):,}")
+    if not page["is_page"]:
+        output.say("It is not a page: a redirect or an error, which a WARC export includes.")
     if page["has_content"]:
         output.note("Parts: --text, --markdown, --headers, --links, --records, --history, --body")
     else:

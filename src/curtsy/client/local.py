@@ -39,7 +39,7 @@ from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
 from curtsy.services.document_process import limits_of
 from curtsy.services.valkey import EmbeddedValkey
-from curtsy.store import crawls, deletion, pages, records, schedules, url_queries
+from curtsy.store import crawls, deletion, pages, records, responses, schedules, url_queries
 from curtsy.store.crawls import CrawlFilter
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
@@ -346,6 +346,9 @@ class LocalBackend:
 
     def content(self, page: Document) -> bytes | None:
         with self._store() as store, closing(segments_of(self.settings)) as segments, store.read() as tx:
+            if not page.get("is_page", True):
+                other = responses.by_id(tx, page["id"])
+                return None if other is None else segments.read(other.body).body
             found = pages.by_id(tx, page["id"])
             return None if found is None else _body(tx, segments, found)
 

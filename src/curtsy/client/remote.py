@@ -191,7 +191,8 @@ class RemoteBackend:
     def content(self, page: Document) -> bytes | None:
         if not page["has_content"]:
             return None
-        status, body = self._client.exchange("GET", f"/v1/pages/{word(page['id'])}/content", None, {"Accept": "*/*"})
+        what = "pages" if page.get("is_page", True) else "responses"
+        status, body = self._client.exchange("GET", f"/v1/{what}/{word(page['id'])}/content", None, {"Accept": "*/*"})
         if status >= 400:
             self._client.read(status, body)
         return body

@@ -28,10 +28,12 @@ from curtsy.store import (
     pages,
     queues,
     records,
+    responses,
     sites,
     url_queries,
     urls,
 )
+from curtsy.store.responses import Response
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -53,6 +55,8 @@ class UrlFacts:
     rule: str | None
     allowed: bool | None
     page: Page | None
+    #: its last redirect or error that is stored
+    response: Response | None
     failure: Failure | None
     requests: tuple[Request, ...]
     #: why the URL is outside the crawl's scope; None: it is inside
@@ -105,6 +109,7 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
         if state is None or state.verdict in MEANINGS
         else state.verdict != "forbid" and (not rules or rules.allows(url, settings.agent)),
         page=pages.get(tx, crawl.n, fp) if crawl else None,
+        response=responses.newest(tx, fp, crawl.n) if crawl else None,
         failure=failures.under(tx, row.fence, fp) if row and row.state == UrlState.FAILED else None,
         requests=tuple(dashboard_queries.requests_of_url(tx, host, url, fp)),
         out_of_scope=Scope.of(crawl).admits(url, 0) if crawl and row is None else None,
@@ -231,6 +236,7 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "attempts": row.attempts if row else None,
         "retry_at": when(row.retry_ms) if row and row.retry_ms else None,
         "page": facts.page.id if facts.page else None,
+        "response": facts.response.id if facts.response else None,
         "truncated": facts.page.truncated if facts.page else None,
         "document": asdict(facts.page.document) if facts.page and facts.page.document else None,
         "lastmod": row.lastmod if row else None,

@@ -71,7 +71,15 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
         its_host = about_host(facts.host, now_ms, facts.program, facts.options)
         silence = about_silence(facts.host.host, facts.silent, with_meaning=not _is_dead(facts))
         said[1:1] = [*silence, *_about_snapshot(facts.snapshot), *_about_crawl(facts), *its_host]
-    return _about_folding(facts) + said + _about_record(facts) + _about_sitemap(facts)
+    return _about_folding(facts) + said + _about_response(facts) + _about_record(facts) + _about_sitemap(facts)
+
+
+def _about_response(facts: UrlFacts) -> list[str]:
+    """How to see a redirect or an error."""
+    if facts.response is None or facts.crawl is None:
+        return []
+    show = f"{facts.program} show {facts.response.id} --headers{facts.options}"
+    return [f"Its response with status {facts.response.status} is stored. Show it with: {show}"]
 
 
 def _about_record(facts: UrlFacts) -> list[str]:

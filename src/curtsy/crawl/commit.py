@@ -22,9 +22,10 @@ from curtsy.core import clock, metrics
 from curtsy.core.failpoints import point
 from curtsy.core.model import Entry, Kind, NewUrl, Page
 from curtsy.core.observe import count
+from curtsy.core.outcome import Fault
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
-from curtsy.crawl.commit_rows import Body, Links
+from curtsy.crawl.commit_rows import Body, Links, is_other_response
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.results import Result, Returned
@@ -43,6 +44,10 @@ from curtsy.store.warc import Packed, WarcItem
 _LARGE_BYTES = 128 * 1024
 #: number of smaller bodies per iteration of the event loop
 _AT_A_TIME = 8
+#: stored of the body of a redirect or an error
+_OTHER_BYTES = 64 * 1024
+#: why the body of such a response is missing -> WARC-Truncated
+_CUT = {Fault.TOO_LARGE: "length", Fault.TIMEOUT: "time", Fault.RESET: "disconnect"}
 #: earlier crawls of a schedule that are searched for the same body
 _EARLIER_CRAWLS = 32
 
@@ -115,7 +120,7 @@ class Committer:
 
     async def _write_bodies(self, group: Sequence[Returned], gone: set[tuple[int, bytes]]) -> dict[int, Body]:
         """Where the body of each fence is stored. Of equal bodies in a crawl, one is written and the others refer to
-        it. They never refer to a deleted page.
+        it. They never refer to a deleted page. Redirects and errors are written as they are.
 
         Small bodies are hashed and compressed here, some at a time: switching to a thread and back for every page costs
         more than the work itself.
@@ -159,6 +164,12 @@ class Committer:
             large = len(outcome.body) + len(outcome.screenshot or b"") > _LARGE_BYTES
             packed.append(await in_thread(warc.records, item) if large else warc.records(item))
             order.append((fence, body))
+        for number, done in enumerate([d for d in group if is_other_response(d.result, self._settings.agent)], 1):
+            if number % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
+            item = _other_response(done, self._contexts)
+            packed.append(warc.records(item))
+            order.append((done.result.lease.fence, Body(item.sha256)))
         for (fence, body), ref in zip(order, await in_thread(self._segments.append, packed), strict=True):
             placed[fence] = body._replace(ref=ref)
         return placed
@@ -290,6 +301,20 @@ def _entry(link: NewUrl) -> Entry:
 
 def _digest(body: bytes) -> str:
     return sha256(body).hexdigest()
+
+
+def _other_response(done: Returned, contexts: Mapping[int, CrawlContext]) -> WarcItem:
+    """A redirect or an error, with the beginning of its body."""
+    outcome = done.result.outcome
+    assert outcome is not None
+    body = outcome.body[:_OTHER_BYTES]
+    cut = _CUT.get(outcome.fault, "unspecified") if outcome.fault is not None else None
+    return replace(
+        _warc_item(done, _digest(body), contexts, None),
+        body=body,
+        picture=None,
+        truncated="length" if len(body) < len(outcome.body) else cut,
+    )
 
 
 def _warc_item(

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from curtsy.content.document import robots_tag
 from curtsy.core.model import SUBRESOURCE, BodyRef, NewUrl, Page, Request, UrlState
 from curtsy.core.outcome import Action
 from curtsy.crawl.results import Result, Returned
-from curtsy.store import pages, rates, urls
+from curtsy.store import pages, rates, responses, urls
 
 _STATES = {Action.DONE: UrlState.DONE, Action.SKIP: UrlState.SKIPPED, Action.DEAD: UrlState.FAILED}
 NO_FENCES: frozenset[int] = frozenset()
@@ -62,6 +63,8 @@ class Brought:
     #: their pages, and the other pages whose bodies these refer to
     pages: Sequence[Page]
     refers_to: set[Key]
+    #: their redirects and errors
+    responses: Sequence[responses.Response]
     #: those whose page counts
     kept: Sequence[Returned]
     tally: Tally
@@ -138,6 +141,37 @@ def other_pages(kept: Iterable[Result], placed: Mapping[int, Body]) -> set[Key]:
             found.add((result.previous.crawl, result.previous.fp))
         if body.same_as is not None and body.first is None:
             found.add(pages.key_of(body.same_as))
+    return found
+
+
+def is_other_response(result: Result, agent: str) -> bool:
+    """A redirect or an error, which is stored although it is not a page.
+
+    Not robots.txt, sitemaps that the site did not announce, 304, and responses that ask not to be indexed.
+    """
+    outcome = result.outcome
+    if result.page is not None or outcome is None or outcome.status < 300 or outcome.started is None:
+        return False
+    if not result.fp or result.answered is not None or result.decision.reason == "no_sitemap":
+        return False
+    return not robots_tag(outcome.header_all("x-robots-tag"), agent)[0]
+
+
+def responses_of(changed: Iterable[Returned], bodies: Mapping[int, Body]) -> list[responses.Response]:
+    """The redirects and errors among these, where `_write_bodies` stored them."""
+    found = []
+    for returned in changed:
+        result = returned.result
+        lease, body = result.lease, bodies.get(result.lease.fence)
+        if result.page is not None or body is None:
+            continue
+        assert result.outcome is not None
+        assert body.ref is not None
+        found.append(
+            responses.Response(
+                lease.fence, lease.crawl, result.fp, lease.host, result.outcome.status, returned.ended_ms, body.ref
+            )
+        )
     return found
 
 

@@ -1,8 +1,8 @@
 """Step 3 of the commit: one database transaction stores a group of results.
 
-It writes crawls with `max_pages`, hosts, queues, urls, pages, requests, failures, outbox, then other crawls: always in
-this order, and every multi-row write sorted by key, so that commits of two processes do not deadlock. For a result
-whose row did not change, only the request is written.
+It writes crawls with `max_pages`, hosts, queues, urls, pages, responses, requests, failures, outbox, then other crawls:
+always in this order, and every multi-row write sorted by key, so that commits of two processes do not deadlock. For a
+result whose row did not change, only the request is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from curtsy.crawl.commit_rows import Body, Brought, Key, Links, Plan
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_updates import HostUpdates, HostWriter
 from curtsy.crawl.results import Result, Returned
-from curtsy.store import crawls, failures, hosts, outbox, pages, queues, rates, requests, urls
+from curtsy.store import crawls, failures, hosts, outbox, pages, queues, rates, requests, responses, urls
 
 QueueKey = tuple[int, str]
 
@@ -111,6 +111,7 @@ class Transaction:
         inserted = self._insert_links(tx, brought.fresh, opened, brought.found_on, now_ms)
         urls.note_sitemap_entries(tx, sitemap_entries)
         pages.insert(tx, brought.pages, brought.refers_to)
+        responses.insert(tx, brought.responses)
         requests.insert(tx, plan.requests)
         failures.insert(tx, [self._failure(d, now_ms) for d in brought.results if d.decision.action is Action.DEAD])
         outbox.put(tx, self._extractions(brought.kept, now_ms))
@@ -141,6 +142,7 @@ class Transaction:
             results=results, fresh=fresh, found_on=rows.found_on(results, fresh), kept=kept,
             pages=[self._page(d, placed[d.result.lease.fence]) for d in stored],
             refers_to=rows.other_pages((d.result for d in stored), placed),
+            responses=rows.responses_of(changed, bodies),
             tally=rows.tally(results, kept, surplus),
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from curtsy.core.model import Crawl, Page
@@ -26,7 +27,7 @@ from curtsy.export.markdown import MarkdownWriter
 from curtsy.export.page_rows import PageRows, with_listings
 from curtsy.export.tables import Format, csv_blocks, json_lines
 from curtsy.export.targets import ObjectPlace, is_special
-from curtsy.store import pages, warc
+from curtsy.store import pages, responses, warc
 from curtsy.store.engine import Store
 
 _TAIL = 8
@@ -42,7 +43,7 @@ class LiveOutput:
         self._file = _opened(out, self._note, read_note(self._note_path), rows)
         self._whole = WholeOutput(rows, out, chosen) if isinstance(self._file, RowGroupFile) else None
         kept = self._file.kept
-        if kept is not None and kept.after and self._is_current(kept):
+        if kept is not None and (kept.after or kept.last_response) and self._is_current(kept):
             self._note = kept
         else:
             self._restart()
@@ -65,10 +66,24 @@ class LiveOutput:
                 self._note, after=after, tail=last.fp.hex()[:_TAIL], length=self._file.length,
                 pages=self._note.pages + written,
             )  # fmt: skip
+        if self._chosen is Format.WARC:
+            self._append_responses()
         if self._note != before:
             self._save()
         if self._whole is not None:
             self._whole.refresh(self._note.after)
+
+    def _append_responses(self) -> None:
+        """Write the redirects and errors that are new."""
+        assert isinstance(self._file, AppendedFile)
+        upto = _settled(self._rows.store, self._rows.crawl, responses)
+        while True:
+            with self._rows.store.read() as tx:
+                found, last = responses.chunk(tx, self._rows.crawl.n, self._note.last_response, upto=upto)
+            if not found:
+                return
+            self._file.append(page_export.response_records(found, self._rows.segments))
+            self._note = replace(self._note, last_response=last, length=self._file.length)
 
     def close(self, *, finished: bool) -> None:
         """Complete the file. The note of a finished crawl is of no more use."""
@@ -101,7 +116,9 @@ class LiveOutput:
 
     def _restart(self) -> None:
         length = self._file.restart(self._head())
-        self._note = replace(self._note, after=0, tail="", pages=0, length=length, identity=self._file.identity)
+        self._note = replace(
+            self._note, after=0, tail="", pages=0, last_response=0, length=length, identity=self._file.identity
+        )
         self._save()
 
     def _head(self) -> bytes:
@@ -168,8 +185,8 @@ def _opened(out: Path | ObjectPlace, note: Note, kept: Note | None, rows: PageRo
     return AppendedFile(out, kept if same else None)
 
 
-def _settled(store: Store, crawl: Crawl) -> int:
+def _settled(store: Store, crawl: Crawl, of: ModuleType = pages) -> int:
     if store.dialect == "postgresql":
-        return store.run(pages.settled_to, crawl.n)
+        return int(store.run(of.settled_to, crawl.n))
     with store.read() as tx:
-        return pages.settled_to(tx, crawl.n)
+        return int(of.settled_to(tx, crawl.n))

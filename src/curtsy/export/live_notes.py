@@ -26,6 +26,8 @@ class Note:
     #: of what this crawl writes: an output that something else put there is written again
     identity: str = ""
     pages: int = 0
+    #: number of the last redirect or error, in a WARC file
+    last_response: int = 0
 
 
 def notes_of(data_dir: Path, crawl: str) -> list[Note]:

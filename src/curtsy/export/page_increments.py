@@ -2,6 +2,7 @@
 
     <crawl>-<after>-<last>-<tail>.parquet    pages with numbers over `after` up to `last`; `tail` begins the fingerprint
                                              of the last one
+    <crawl>-responses-<after>-<last>-...     of a WARC export: redirects and errors, counted in the same way
     .curtsy-increments.json                  the kind and format of the parts, and a cursor for each crawl
 
 The cursor is in the name of the newest part, so it becomes durable together with the part: after any crash, nothing is
@@ -14,7 +15,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from curtsy.core.errors import UsageError
@@ -24,7 +28,7 @@ from curtsy.export.markdown import MarkdownWriter
 from curtsy.export.page_rows import PageRows
 from curtsy.export.tables import Format, Tally, need_pyarrow
 from curtsy.export.targets import MARK, Folder, ObjectPlace, Target, folder_of
-from curtsy.store import pages
+from curtsy.store import pages, responses, warc
 from curtsy.store.engine import Store
 
 STATE = ".curtsy-increments.json"
@@ -32,6 +36,8 @@ STATE = ".curtsy-increments.json"
 RECORDS = ".curtsy-records.json"
 #: pages in one part: an interrupted export keeps its complete parts
 PART = 1_000_000
+#: redirects and errors in one part
+RESPONSES = 20_000
 _ENDINGS = {chosen: ending for ending, chosen in export.ENDINGS.items()}
 _TAIL = 8
 
@@ -79,19 +85,41 @@ def add(
             raise UsageError(f"{out} contains records. Export pages to another folder.")
         state = _read(folder, chosen, out)
         cursor = _cursor(folder, state, crawl.id)
-        _check(store, crawl, cursor, out)
-        upto = store.run(pages.settled_to, crawl.n) if store.dialect == "postgresql" else _newest(store, crawl.n)
+        _check(store, crawl, cursor, out, pages.numbered)
+        upto = _settled(store, crawl.n, pages)
         written = Tally()
         while (following := _next(store, crawl.n, cursor, upto, part)) is not None:
             _write(rows, folder, chosen, (cursor, following), written, csv_safe, full_page)
             cursor = state.crawls[crawl.id] = following
             folder.write(STATE, [_shown(state)])
+        if chosen is Format.WARC:
+            _add_responses(rows, folder, state, out)
     return written.n
 
 
-def _newest(store: Store, n: int) -> int:
+def _add_responses(rows: PageRows, folder: Folder, state: _State, out: Target) -> None:
+    """Write the redirects and errors since the last export, with a cursor of their own."""
+    store, crawl, key = rows.store, rows.crawl, f"{rows.crawl.id}-responses"
+    cursor = _cursor(folder, state, key)
+    _check(store, crawl, cursor, out, responses.numbered)
+    upto = _settled(store, crawl.n, responses)
+    while True:
+        with store.read() as tx:
+            found, last = responses.chunk(tx, crawl.n, cursor.last, RESPONSES, upto)
+        if not found:
+            return
+        following = Cursor(last, found[-1].fp.hex()[:_TAIL])
+        name = f"{key}-{cursor.last:012}-{last:012}-{following.tail}{_ENDINGS[Format.WARC]}"
+        folder.write(name, chain([warc.warcinfo(name)], export.response_records(found, rows.segments)))
+        cursor = state.crawls[key] = following
+        folder.write(STATE, [_shown(state)])
+
+
+def _settled(store: Store, n: int, of: ModuleType) -> int:
+    if store.dialect == "postgresql":
+        return int(store.run(of.settled_to, n))
     with store.read() as tx:
-        return pages.settled_to(tx, n)
+        return int(of.settled_to(tx, n))
 
 
 def _next(store: Store, n: int, cursor: Cursor, upto: int, most: int) -> Cursor | None:
@@ -114,12 +142,14 @@ def _write(
     folder.write(name, export.blocks_of(rows, found, chosen, written, name, csv_safe))
 
 
-def _check(store: Store, crawl: Crawl, cursor: Cursor, out: Target) -> None:
+def _check(
+    store: Store, crawl: Crawl, cursor: Cursor, out: Target, numbered: Callable[[Any, int, int], bytes | None]
+) -> None:
     """SQLite may reuse the number of a deleted page, and the page with that number would be omitted."""
     if store.dialect != "sqlite" or cursor.last == 0:
         return
     with store.read() as tx:
-        fp = pages.numbered(tx, crawl.n, cursor.last)
+        fp = numbered(tx, crawl.n, cursor.last)
     if fp is None or fp.hex()[:_TAIL] != cursor.tail:
         raise UsageError(
             f"The last page of crawl {crawl.id} that was exported to {out} has been deleted, so new pages cannot be "

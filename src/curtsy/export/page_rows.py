@@ -15,8 +15,9 @@ from curtsy.core.model import Crawl, Page
 from curtsy.core.settings import Settings
 from curtsy.export.tables import iso
 from curtsy.services.stored_files import markdown_of, text_of
-from curtsy.store import pages, urls
+from curtsy.store import pages, responses, urls
 from curtsy.store.engine import Store
+from curtsy.store.responses import Response
 from curtsy.store.segment_places import open_segments
 from curtsy.store.segments import SegmentStore, read_page
 
@@ -83,6 +84,16 @@ class PageRows:
             yield page
             if self.progress is not None:
                 self.progress(number)
+
+    def responses(self) -> Iterator[Response]:
+        """Yield the redirects and errors of the crawl in commit order."""
+        after = 0
+        while True:
+            with self.store.read() as tx:
+                found, after = responses.chunk(tx, self.crawl.n, after)
+            if not found:
+                return
+            yield from found
 
     @property
     def columns(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from curtsy.export.page_rows import PageRows
 from curtsy.export.tables import Format, Tally, need_pyarrow, table
 from curtsy.export.targets import ObjectPlace, Target, check_file, check_folder, replace_folder, write_whole
 from curtsy.store import warc
+from curtsy.store.responses import Response
 from curtsy.store.segments import SegmentStore
 
 ENDINGS = {".jsonl": Format.JSONL, ".csv": Format.CSV, ".parquet": Format.PARQUET, ".warc.gz": Format.WARC}
@@ -89,8 +90,17 @@ def export(
         return replace_folder(out, lambda write: sum(writer.write(page, write) for page in found))
     written = Tally()
     name = out.name if out else "export.warc.gz"
-    write_whole(out, blocks_of(rows, found, chosen, written, name, csv_safe))
+    write_whole(out, whole_file(rows, found, chosen, written, name, csv_safe))
     return written.n
+
+
+def whole_file(
+    rows: PageRows, found: Iterable[Page], chosen: Format, written: Tally, name: str, csv_safe: bool = False
+) -> Iterator[bytes]:
+    """Return the file of these pages; in a WARC file, the crawl's redirects and errors follow."""
+    yield from blocks_of(rows, found, chosen, written, name, csv_safe)
+    if chosen is Format.WARC:
+        yield from response_records(rows.responses(), rows.segments)
 
 
 def blocks_of(
@@ -105,6 +115,14 @@ def blocks_of(
 def _warc(found: Iterable[Page], segments: SegmentStore, written: Tally, name: str) -> Iterator[bytes]:
     yield warc.warcinfo(name)
     yield from written.each(warc_records(found, segments))
+
+
+def response_records(found: Iterable[Response], segments: SegmentStore) -> Iterator[bytes]:
+    """Yield the stored records of redirects and errors, each checked."""
+    for response in found:
+        member = segments.read_bytes(response.body)
+        warc.read(member, response.body)
+        yield warc.with_block_digest(member)
 
 
 def warc_records(found: Iterable[Page], segments: SegmentStore) -> Iterator[bytes]:

@@ -83,7 +83,7 @@ def _one_file(rows: PageRows, wanted: ExportRequest, name: str) -> Iterator[byte
     store, crawl, written = rows.store, rows.crawl, Tally()
     if wanted.what == "pages":
         found = pages_of(store, crawl.n)
-        return pages.blocks_of(rows, found, Format(wanted.format), written, name, wanted.csv_safe)
+        return pages.whole_file(rows, found, Format(wanted.format), written, name, wanted.csv_safe)
     if wanted.what == "records":
         return records.blocks_of(store, crawl, Format(wanted.format), written, wanted.csv_safe)
     found_tables = tables_of(store, crawl, wanted)

@@ -13,6 +13,7 @@ repeated. So every transaction locks tables in this order, and rows within a tab
     urls                            (crawl, fp)
     segments                        name
     pages                           (fp, crawl)
+    responses                       n; inserted rows have no order
     requests                        no row locks; an advisory lock for partitions and deletions
     failures                        (fence, ordinal)
     outbox, results                 n; (crawl, subject, stage)

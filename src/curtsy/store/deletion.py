@@ -15,7 +15,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, text
 
 from curtsy.core.failpoints import point
 from curtsy.core.model import BodyRef, Page
-from curtsy.store import llm_cache, meta, outbox, pages, records, requests, sites, templates
+from curtsy.store import llm_cache, meta, outbox, pages, records, requests, responses, sites, templates
 from curtsy.store.engine import Store
 from curtsy.store.rows import Bulk, Delete, is_postgresql
 from curtsy.store.segments import SegmentStore
@@ -120,9 +120,12 @@ def erasing(tx: Connection) -> bool:
 
 
 def crawls_with_pages_before(tx: Connection, before_ms: int) -> list[int]:
-    """Crawls with pages that were fetched before `before_ms`."""
-    old = "EXISTS (SELECT 1 FROM pages p WHERE p.crawl = c.n AND p.fetched_ms < :before_ms)"
-    query = text(f"SELECT c.n FROM crawls c WHERE {old} ORDER BY c.n")
+    """Crawls with pages or other responses that were fetched before `before_ms`."""
+    old = (
+        f"EXISTS (SELECT 1 FROM {table} p WHERE p.crawl = c.n AND p.fetched_ms < :before_ms)"
+        for table in pages.IN_SEGMENTS
+    )
+    query = text(f"SELECT c.n FROM crawls c WHERE {' OR '.join(old)} ORDER BY c.n")
     return [int(n) for n in tx.execute(query, {"before_ms": before_ms}).scalars()]
 
 
@@ -134,6 +137,8 @@ def carry_out(store: Store, segments: SegmentStore, one: Deletion, now_ms: int, 
     for refers in (True, False):
         if not _delete_all(store, segments, one, refers, stop):
             return False
+    if not _delete_responses(store, one, stop):
+        return False
     if one.whole:
         if not _empty(store, one, _AFTER_PAGES, stop) or not _empty_log(store, one, stop):
             return False
@@ -157,6 +162,21 @@ def _delete_all(store: Store, segments: SegmentStore, one: Deletion, refers: boo
         _delete(store, segments, one, [n for n, _ in found])
         after = found[-1][0]
     return False
+
+
+def _delete_responses(store: Store, one: Deletion, stop: Callable[[], bool]) -> bool:
+    conditions, given = _named(one)
+    while not stop():
+        if not store.run(_delete_some_responses, " AND ".join(conditions), given):
+            return True
+    return False
+
+
+def _delete_some_responses(tx: Connection, condition: str, given: dict[str, Any]) -> int:
+    found = responses.where(tx, condition, given, "p.n", BATCH)
+    responses.delete(tx, [(n,) for n, _ in found])
+    _note(tx, sorted({(one.body.segment, one.body.offset, one.body.length) for _, one in found}))
+    return len(found)
 
 
 def _named(one: Deletion) -> tuple[list[str], dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Overwrites records that no page refers to any more, as `erasures` says; a segment without any page is deleted.
+"""Overwrites records that no row refers to any more, as `erasures` says; a segment without any such row is deleted.
 
 It overwrites the response with the request and metadata before it. Their start is stored before the first byte is
 overwritten: after a kill, the next process overwrites the same bytes without reading them.
@@ -28,12 +28,12 @@ _AT_ONCE = 64_000_000
 _NAMES = text("SELECT DISTINCT segment FROM erasures WHERE segment > :after ORDER BY segment LIMIT 100")
 _OF = text("SELECT body_offset, body_length, start FROM erasures WHERE segment = :name ORDER BY body_offset")
 _ENDS = text(
-    "SELECT DISTINCT p.body_offset + p.body_length AS behind FROM pages p JOIN segments s ON s.n = p.segment "
-    "WHERE s.name = :name ORDER BY behind"
+    " UNION ".join(
+        f"SELECT p.body_offset + p.body_length FROM {table} p JOIN segments s ON s.n = p.segment WHERE s.name = :name"
+        for table in pages.IN_SEGMENTS
+    )
 )
-_SEGMENT = text(
-    "SELECT s.bytes, EXISTS (SELECT 1 FROM pages p WHERE p.segment = s.n) FROM segments s WHERE s.name = :name"
-)
+_SEGMENT = text(f"SELECT s.bytes, {pages.referred('s.n')} FROM segments s WHERE s.name = :name")
 _begin = Bulk(
     "UPDATE erasures SET start = v.start FROM v WHERE erasures.segment = v.name "
     "AND erasures.body_offset = v.body_offset",
@@ -126,7 +126,7 @@ def _groups(doomed: list[_Doomed]) -> Iterator[list[_Doomed]]:
 
 
 def _delete_whole(store: Store, segments: SegmentStore, name: str) -> bool:
-    """A segment that no page refers to is deleted as a whole, unless a commit may be about to refer to it."""
+    """A segment that no row refers to is deleted as a whole, unless a commit may be about to refer to it."""
     with store.read() as tx:
         row = tx.execute(_SEGMENT, {"name": name}).first()
     if row is not None:

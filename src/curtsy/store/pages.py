@@ -26,6 +26,14 @@ _FIELDS = (
 _NAMES = tuple(name.strip().removeprefix("p.") for name in _FIELDS.split(",")[:18])
 _BEFORE, _AFTER = attrgetter(*_NAMES[:11]), attrgetter(*_NAMES[12:])
 _FROM = "pages p LEFT JOIN segments s ON s.n = p.segment"
+#: the tables whose rows refer to segments
+IN_SEGMENTS = ("pages", "responses")
+
+
+def referred(segment: str) -> str:
+    """The condition that a row refers to the segment with this number."""
+    found = (f"EXISTS (SELECT 1 FROM {table} p WHERE p.segment = {segment})" for table in IN_SEGMENTS)
+    return f"({' OR '.join(found)})"
 
 
 class Same(NamedTuple):
@@ -260,27 +268,27 @@ def committed(tx: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in tx.exec_driver_sql("SELECT name, bytes FROM segments")}
 
 
-def refs_in(tx: Connection, names: Iterable[str]) -> Iterator[tuple[int, BodyRef]]:
-    """(page number, place) of every page whose body is in these segments, by segment and offset."""
-    for row in _refs(tx, [(name,) for name in unique_sorted(names)]):
+def refs_in(tx: Connection, names: Iterable[str], table: str = "pages") -> Iterator[tuple[int, BodyRef]]:
+    """(number, place) of every row of `pages` or `responses` whose body is in these segments, by segment and offset."""
+    for row in _refs[table](tx, [(name,) for name in unique_sorted(names)]):
         yield row[0], BodyRef(segment=row[1], offset=row[2], length=row[3])
 
 
-def move(tx: Connection, moves: Iterable[tuple[int, BodyRef, BodyRef]]) -> int:
-    """Let pages (number, old place, new place) refer to copies of their bodies; returns how many changed.
+def move(tx: Connection, moves: Iterable[tuple[int, BodyRef, BodyRef]], table: str = "pages") -> int:
+    """Let rows (number, old place, new place) refer to copies of their bodies; returns how many changed.
 
-    A page whose body has moved since is not changed.
+    A row whose body has moved since is not changed.
     """
     listed = sorted(moves, key=lambda move: move[0])
     _lock_segments(tx, [(old.segment,) for _, old, _ in listed])
     numbers = commit_bytes(tx, [new for _, _, new in listed])
-    _lock_numbered(tx, [(n,) for n, _, _ in listed])
+    _lock_numbered[table](tx, [(n,) for n, _, _ in listed])
     rows = [(n, old.segment, old.offset, numbers[new.segment], new.offset, new.length) for n, old, new in listed]
-    return len(_move(tx, rows))
+    return len(_move[table](tx, rows))
 
 
 def forget_segments(tx: Connection, names: Iterable[str]) -> list[str]:
-    """Delete the rows of segments that no page refers to; returns their names."""
+    """Delete the rows of segments that no page or response refers to; returns their names."""
     names = unique_sorted(names)
     _lock_segments(tx, [(name,) for name in names])
     return [row[0] for row in _forget(tx, [(name,) for name in names])]
@@ -295,21 +303,26 @@ _hold = Bulk(
 )
 _lock_segments = Lock("segments", "name text")
 # By number: the sweeper moves, deletions wait for its lock, and `hold` does not conflict with moving.
-_lock_numbered = Lock("pages", "n bigint")
-_refs = Bulk(
-    "SELECT p.n, s.name, p.body_offset, p.body_length FROM v JOIN segments s ON s.name = v.name "
-    "JOIN pages p ON p.segment = s.n ORDER BY s.name, p.body_offset",
-    "name text",
-)
-_move = Bulk(
-    "UPDATE pages SET segment = v.segment, body_offset = v.body_offset, body_length = v.body_length "
-    "FROM v JOIN segments s ON s.name = v.old WHERE pages.n = v.n AND pages.segment = s.n "
-    "AND pages.body_offset = v.old_offset RETURNING pages.n",
-    "n bigint, old text, old_offset bigint, segment bigint, body_offset bigint, body_length bigint",
-)
+_lock_numbered = {table: Lock(table, "n bigint") for table in IN_SEGMENTS}
+_refs = {
+    table: Bulk(
+        "SELECT p.n, s.name, p.body_offset, p.body_length FROM v JOIN segments s ON s.name = v.name "
+        f"JOIN {table} p ON p.segment = s.n ORDER BY s.name, p.body_offset",
+        "name text",
+    )
+    for table in IN_SEGMENTS
+}
+_move = {
+    table: Bulk(
+        f"UPDATE {table} SET segment = v.segment, body_offset = v.body_offset, body_length = v.body_length "
+        f"FROM v JOIN segments s ON s.name = v.old WHERE {table}.n = v.n AND {table}.segment = s.n "
+        f"AND {table}.body_offset = v.old_offset RETURNING {table}.n",
+        "n bigint, old text, old_offset bigint, segment bigint, body_offset bigint, body_length bigint",
+    )
+    for table in IN_SEGMENTS
+}
 _forget = Bulk(
-    "DELETE FROM segments WHERE name IN (SELECT name FROM v) AND NOT EXISTS "
-    "(SELECT 1 FROM pages WHERE pages.segment = segments.n) RETURNING name",
+    f"DELETE FROM segments WHERE name IN (SELECT name FROM v) AND NOT {referred('segments.n')} RETURNING name",
     "name text",
 )
 

@@ -1,4 +1,4 @@
-"""The sweeper: merges small objects, deletes segments that no page refers to."""
+"""The sweeper: merges small objects, deletes segments that no page or response refers to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAY_S = 86_400.0
 
 _unreferenced = Bulk(
     "SELECT v.name FROM v WHERE NOT EXISTS "
-    "(SELECT 1 FROM segments s JOIN pages p ON p.segment = s.n WHERE s.name = v.name)",
+    f"(SELECT 1 FROM segments s WHERE s.name = v.name AND {pages.referred('s.n')})",
     "name text",
 )
 
@@ -27,7 +27,7 @@ _unreferenced = Bulk(
 def delete_unreferenced(
     store: Store, segments: SegmentStore, owner: str = "", older_than_s: float = DAY_S
 ) -> list[str]:
-    """Delete old segments of `owner` that no page refers to; their names. A young one may belong to a running commit.
+    """Delete old segments of `owner` that no row refers to; their names. A young one may belong to a running commit.
 
     Segments of another store in the same place have the name of another owner, and stay.
     """
@@ -60,7 +60,7 @@ def merge_small(
     small_bytes: int = 16_000_000,
     merged_bytes: int = 64_000_000,
 ) -> int:
-    """Copy small objects into larger ones and move the pages' references, each in one transaction; how many objects.
+    """Copy small objects into larger ones and move the references to them, each in one transaction; how many objects.
 
     The old objects stay for readers that still have a reference; `delete_unreferenced` deletes them a day later.
     """
@@ -105,14 +105,16 @@ def _merge(store: Store, segments: ObjectSegments, names: Sequence[str]) -> int:
     segments.put(target, b"".join(parts))
 
     def move(tx: Connection) -> int:
-        moves = [
-            (n, old, BodyRef(segment=target, offset=old.offset + starts[old.segment], length=old.length))
-            for n, old in pages.refs_in(tx, starts)
-        ]
-        moved = pages.move(tx, moves)
+        moved = 0
+        for table in pages.IN_SEGMENTS:
+            moves = [
+                (n, old, BodyRef(segment=target, offset=old.offset + starts[old.segment], length=old.length))
+                for n, old in pages.refs_in(tx, starts, table)
+            ]
+            moved += pages.move(tx, moves, table)
         pages.forget_segments(tx, starts)  # `move` has locked their rows
         return moved
 
     moved = store.run(move)
-    log("segments_merged", segments=len(starts), pages=moved, into=target)
+    log("segments_merged", segments=len(starts), bodies=moved, into=target)
     return len(starts)

@@ -249,6 +249,28 @@ pages = Table(
     partial("pages_sha256", "crawl", "sha256", where="same_as IS NULL AND segment IS NOT NULL"),
 )
 
+# Redirects and errors: stored responses that are not pages.
+responses = Table(
+    "responses",
+    metadata,
+    Column("n", Serial, Identity(), primary_key=True),
+    need("fence", BigInteger),
+    need("crawl", BigInteger),
+    need("fp", LargeBinary),
+    need("host", Text),
+    need("status", Integer),
+    need("fetched_ms", BigInteger),
+    need("segment", BigInteger),
+    need("body_offset", BigInteger),
+    need("body_length", BigInteger),
+    UniqueConstraint("fence", name="responses_fence"),
+    Index("responses_crawl", "crawl", "n"),
+    Index("responses_fp", "fp", "crawl", "fence"),
+    Index("responses_host", "host", "n"),
+    Index("responses_fetched", "crawl", "fetched_ms"),
+    Index("responses_place", "segment", "body_offset"),
+)
+
 # start_ms is in the key because PostgreSQL requires the partition key there; a repeated transaction has the same start.
 requests = Table(
     "requests",

@@ -19,6 +19,7 @@ NO_PAGES = (
     "/crawls/<id>/export/<name>",
     "/pages/<id>/content",
     "/pages/<id>/pictures/<number>",
+    "/responses/<id>/content",
     "/selectors/page-objects.py",
     "/static/<name>",
     "/favicon.ico",
@@ -75,6 +76,44 @@ def test_everybody_can_use_every_page(page: Page, stack: Stack, paths: dict[str,
         page.goto(stack.url + path)
         found += faults(page, name)
     assert found == []
+
+
+def test_everybody_can_use_the_pages_that_answer_forms(page: Page, stack: Stack, furnished: Furnished) -> None:
+    """Previews of what would be done, the test of a schema, and mistakes."""
+    forms = {
+        "replay": ("/failures/replay", {}, "dead letter"),
+        "review-many": ("/review/many", {"decision": "reject", "ids": furnished.doubtful}, "reject"),
+        "schema-test": ("/new/test", {"seeds": "x", "schema_text": "name", "test_page": furnished.page}, "name"),
+        "schema-wrong": (
+            "/new/test",
+            {"seeds": "x", "schema_text": "{", "test_page": furnished.page},
+            "not valid json",
+        ),
+    }
+    found: list[str] = []
+    for name, (action, given, says) in forms.items():
+        page.goto(f"{stack.url}/failures")
+        with page.expect_navigation():
+            page.evaluate(_SUBMIT, [action, given])
+        assert says in page.locator("main").inner_text().lower(), name
+        found += faults(page, name)
+    assert found == []
+
+
+_SUBMIT = """([action, given]) => {
+  const form = document.createElement('form')
+  form.method = 'post'
+  form.action = action
+  given.csrf = document.querySelector('input[name=csrf]').value
+  for (const [name, value] of Object.entries(given)) {
+    const field = document.createElement('input')
+    field.name = name
+    field.value = value
+    form.append(field)
+  }
+  document.body.append(form)
+  form.submit()
+}"""
 
 
 def test_everybody_can_use_the_api_reference(page: Page, stack: Stack) -> None:

@@ -48,7 +48,10 @@ def bundle_crawl(call: Call, id: str) -> Download:
 
 @endpoint("GET", "/v1/show", scope="read")
 def show_page(call: Call, query: ShowQuery) -> PageDetails:
-    """A stored page by its URL or id, with the parts that you want. Its body is `/v1/pages/{id}/content`."""
+    """A stored page by its URL or id, with the parts that you want. Its body is `/v1/pages/{id}/content`.
+
+    For a URL without a page it is the last redirect or error, if one is stored.
+    """
     if query.crawl is not None:
         call.crawl(query.crawl)
     found = page_details.find(call.store, call.settings, query.url, query.crawl)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from curtsy.control import replay
 from curtsy.core import clock
-from curtsy.store import crawls, dashboard_queries, listing, pages
+from curtsy.store import crawls, dashboard_queries, listing, pages, responses
 from curtsy.store.listing import Letter, LettersWanted
 from curtsy.web.models.failures import (
     AllFailuresQuery,
@@ -101,9 +101,13 @@ def failure(call: Call, id: str) -> DeadLetterDetails:
             raise Problem(404, "no-such-failure", "There is no dead letter with this id. It may have been deleted.")
         sent = dashboard_queries.requests_of_url(tx, found.host, found.url, found.fp, _MOST_ATTEMPTS)
         page = pages.get(tx, found.crawl, found.fp)
-    attempts = [attempt_of(one) for one in reversed(sent) if one.crawl == found.crawl]
-    stored = None if page is None or page.body is None else page.id
-    return DeadLetterDetails(**letter_of(found, crawl).model_dump(), requests=attempts, page=stored)
+        kept = responses.stored(tx, [one.fence for one in sent])
+        last = responses.newest(tx, found.fp, found.crawl)
+    attempts = [attempt_of(one, is_stored=one.fence in kept) for one in reversed(sent) if one.crawl == found.crawl]
+    return DeadLetterDetails(
+        **letter_of(found, crawl).model_dump(), requests=attempts,
+        page=None if page is None or page.body is None else page.id, response=None if last is None else last.id,
+    )  # fmt: skip
 
 
 @endpoint("POST", "/v1/failures/replay", scope="write", problems=(404,))

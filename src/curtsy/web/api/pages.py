@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 
 from curtsy.content.documents.sniff import kind_of
 from curtsy.core.errors import Damaged, UsageError
 from curtsy.core.model import Page as StoredPage
+from curtsy.export.page_details import RESPONSE_ID
 from curtsy.export.page_rows import content_of, segments_of
 from curtsy.rules.urls import host_key, normalise
 from curtsy.services.stored_files import picture_of
-from curtsy.store import crawls, listing, pages
+from curtsy.store import crawls, listing, pages, responses
+from curtsy.store.responses import Response
 from curtsy.store.segments import read_page
 from curtsy.web.models.fields import since_to_ms
 from curtsy.web.models.pages import PageOf, PagesQuery, page_of
@@ -106,6 +109,19 @@ def content(call: Call, id: str) -> Download:
 
 @endpoint(
     "GET",
+    "/v1/responses/{id}/content",
+    scope="read",
+    answers={200: Media(type="application/octet-stream", description="The stored body, decoded")},
+)
+def response_content(call: Call, id: str) -> Download:
+    """The stored body of a redirect or an error, as an attachment; at most its first 64 KB are stored."""
+    found = stored_response(call, id)
+    with closing(segments_of(call.settings)) as segments:
+        return Download(body=segments.read(found.body).body, name=f"{found.id}.bin")
+
+
+@endpoint(
+    "GET",
     "/v1/pages/{id}/text",
     scope="read",
     answers={200: Media(type="text/plain", description="The text, in UTF-8")},
@@ -185,6 +201,15 @@ def _page(call: Call, id: str) -> tuple[StoredPage, str]:
     if found is None or crawl is None:
         raise _unknown()
     return found, crawl
+
+
+def stored_response(call: Call, id: str) -> Response:
+    """The row of a redirect or an error."""
+    with call.store.read() as tx:
+        found = responses.by_id(tx, id) if RESPONSE_ID.fullmatch(id) else None
+    if found is None:
+        raise Problem(404, "no-such-response", "There is no stored response with this id. It may have been deleted.")
+    return found
 
 
 def _unknown() -> Problem:

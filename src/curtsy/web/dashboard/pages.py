@@ -12,13 +12,16 @@ from curtsy.content.documents.model import Limits
 from curtsy.core.document_facts import PROBLEMS
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Page
+from curtsy.export import page_details
 from curtsy.export.page_rows import segments_of
 from curtsy.services.stored_files import file_of
 from curtsy.store import pages as stored
 from curtsy.store.segments import read_page
+from curtsy.store.warc import WarcRecord
 from curtsy.web.api import pages as api
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.site import PageRequest, view
+from curtsy.web.models.pages import page_of
 from curtsy.web.routing import Download
 
 #: larger bodies are only offered as a download
@@ -47,13 +50,32 @@ def page(req: PageRequest, id: str) -> Response:
     with req.store.read() as tx:
         row = stored.by_id(tx, found.id)
     read = Reading(why="It was deleted meanwhile.") if row is None else reading(req, row)
-    return req.render("page.html", page=found, read=read, problems=PROBLEMS)
+    return req.render("page.html", page=found, read=read, problems=PROBLEMS, what="pages")
+
+
+@view("GET", "/responses/<id>")
+def response(req: PageRequest, id: str) -> Response:
+    """A redirect or an error."""
+    found = page_details.find(req.store, req.settings, api.stored_response(req.call(), id).id, None)
+    assert found.response is not None
+    read = _shown(found.response, found.page)
+    return req.render(
+        "page.html", page=page_of(found.page, found.crawl), read=read, problems=PROBLEMS, what="responses"
+    )
 
 
 @view("GET", "/pages/<id>/content")
 def page_content(req: PageRequest, id: str) -> Response:
     """As in the API: an attachment, which a browser does not show as part of this site."""
-    found = api.content(req.call(), id)
+    return _attached(api.content(req.call(), id))
+
+
+@view("GET", "/responses/<id>/content")
+def response_content(req: PageRequest, id: str) -> Response:
+    return _attached(api.response_content(req.call(), id))
+
+
+def _attached(found: Download) -> Response:
     assert isinstance(found, Download)
     response = Response(found.body, content_type=found.media_type)
     response.headers.set("Content-Disposition", "attachment", filename=found.name)
@@ -86,6 +108,10 @@ def reading(req: PageRequest, row: Page) -> Reading:
         segments.close()
     if record is None or record.type not in ("response", "revisit"):
         return Reading(why="The body was not stored.")
+    return _shown(record, row)
+
+
+def _shown(record: WarcRecord, row: Page) -> Reading:
     if (file := file_of(record.body, row.content_type, row.url, _LIMITS)) is not None:
         text, cut = words.inert(file.text[:_MOST_TEXT]), file.truncated or len(file.text) > _MOST_TEXT
         why = "" if text else "The document has no text that can be shown. Download it instead."

@@ -45,6 +45,7 @@ class Explanation(BaseModel):
     attempts: int | None
     retry_at: str | None
     page: str | None = Field(description="Id of the resulting page.")
+    response: str | None = Field(None, description="Id of its last redirect or error that is stored.")
     document: DocumentInfo | None = Field(None, description="If that page is a document.")
     truncated: bool | None = Field(None, description="Whether parts of that page could not be read; null: no page.")
     lastmod: str | None = Field(None, description="When the page changed, by a sitemap.")

@@ -51,7 +51,7 @@ class ExportQuery(BaseModel):
 class ShowQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    url: Address = Field(description="The URL of a page, or the id of one.")
+    url: Address = Field(description="The URL of a page, or the id of a page or response.")
     crawl: CrawlId | None = Field(None, description="Look in this crawl; default: the newest one that has the page.")
     parts: str = Field(
         "none",
@@ -75,7 +75,7 @@ class PageVersion(BaseModel):
 
 
 class PageDetails(BaseModel):
-    """A stored page as a row of an export, and the parts that `parts` names; the others are null."""
+    """A stored page, redirect or error as a row of an export, and the parts that `parts` names; others are null."""
 
     url: str
     status: int
@@ -105,6 +105,7 @@ class PageDetails(BaseModel):
     lastmod: str | None
     priority: float | None
     crawl: str
+    is_page: bool = Field(description="False: a redirect or an error; its body is `/v1/responses/{id}/content`.")
     has_content: bool = Field(description="Whether `/v1/pages/{id}/content` has a body.")
     headers: list[list[str]] | None = Field(None, description="Name and value of each header of the response.")
     text: str | None = None

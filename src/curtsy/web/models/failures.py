@@ -37,6 +37,7 @@ class Attempt(BaseModel):
     status: int = Field(description="HTTP status; 0: there was no response.")
     fault: str | None = Field(description="Why there was no response, such as `timeout`.")
     presumed: bool = Field(description="The process died: it is unknown whether the request was sent.")
+    response: str | None = Field(description="Id of the stored response, for `/v1/responses/{id}/content`.")
 
 
 class DeadLetterDetails(DeadLetter):
@@ -46,6 +47,9 @@ class DeadLetterDetails(DeadLetter):
         description="Requests of this crawl for the URL that the log still has, oldest first, at most 50."
     )
     page: str | None = Field(description="Id of the page with the stored response, if there is one.")
+    response: str | None = Field(
+        description="Id of the last stored redirect or error. `/v1/show` has its headers and text."
+    )
 
 
 class FailureFilter(BaseModel):
@@ -119,11 +123,12 @@ class Replayed(BaseModel):
     dry_run: bool
 
 
-def attempt_of(sent: Request) -> Attempt:
+def attempt_of(sent: Request, *, is_stored: bool) -> Attempt:
     kind = next((one.name.lower() for one in Kind if one.value == sent.kind), sent.kind)
     return Attempt.model_validate({
         "started": sent.start_ms, "duration_s": max(0, sent.end_ms - sent.start_ms) / 1000, "kind": kind,
         "status": sent.status, "fault": sent.fault, "presumed": sent.nature == "presumed",
+        "response": f"{sent.fence:x}" if is_stored else None,
     })  # fmt: skip
 
 

@@ -90,7 +90,8 @@ class Airflow:
         self.begin("dag-processor", "dag-processor")
         self.begin("scheduler", "scheduler", "--skip-serve-logs")
         self.begin("triggerer", "triggerer", "--skip-serve-logs")
-        self.until(lambda: self._answers() and self.rows("SELECT 1 FROM dag WHERE dag_id = 'curtsy_example'"), 150)
+        query = "SELECT 1 FROM dag WHERE dag_id IN ('curtsy_example', 'own_requests', 'mapped_requests')"
+        self.until(lambda: self._answers() and len(self.rows(query)) == 3, 150)
         # Nothing changes any more, and parsing again would only cost time.
         self.kill("dag-processor")
 

@@ -45,7 +45,8 @@ def connection(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def airflow(place: Path, plane: Plane, web: TinyWeb) -> Iterator[Airflow]:
-    started = Airflow(place / "airflow", plane.connection, TINYWEB_PORT=str(web.port))
+    notes = str(place / "notes.txt")
+    started = Airflow(place / "airflow", plane.connection, TINYWEB_PORT=str(web.port), CURTSY_NOTES=notes)
     try:
         started.start()
         yield started

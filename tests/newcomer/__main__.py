@@ -39,9 +39,9 @@ def main() -> int:
                 wrong.append(f"{name}: exit code {ran.code}\n{ran.out}\n{ran.err}")
             wrong += [f"{name}: wider than 80 columns: {line}" for line in ran.wide]
             if name == "bundle":
-                rows, quotes = open_report(Path(folder) / "orgs" / "handover" / "report.html")
-                print(f"{timed(begun)}  the report has {rows} records; the first has {quotes} quotes")
-                if not rows or not quotes:
+                report = open_report(Path(folder) / "orgs" / "handover" / "report.html")
+                print(f"{timed(begun)}  the report has {report.records} records; the first has {report.quotes} quotes")
+                if not report.records or not report.quotes:
                     wrong.append("the report has no records or no quotes")
                 if (took_s := time.monotonic() - begun) > LIMIT_S:
                     wrong.append(f"it took {took_s:.0f} s, more than {LIMIT_S:.0f} s")

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from curtsy.tinyweb import TinyWeb
 from tests.newcomer.terminal import Run
@@ -158,8 +159,17 @@ def do(
             yield "changes", curtsy(project, "changes", given)
 
 
-def open_report(report: Path) -> tuple[int, int]:
-    """Open the report of a bundle in Chromium: (its records, the quotes of the first one)."""
+class Opened(NamedTuple):
+    """The report of a bundle in a browser."""
+
+    records: int
+    #: of the first record
+    quotes: int
+    tallest_row_px: float
+
+
+def open_report(report: Path) -> Opened:
+    """Open it in Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
@@ -167,11 +177,11 @@ def open_report(report: Path) -> tuple[int, int]:
         page = browser.new_page()
         page.goto(report.as_uri())
         page.wait_for_selector("body[data-ready]")
-        rows = page.locator("tr.row").count()
+        rows = [row.bounding_box() for row in page.locator("tr.row").all()]
         page.locator("tr.row").first.click()
         quotes = page.locator("button.quote").count()
         browser.close()
-    return rows, quotes
+    return Opened(len(rows), quotes, max((box["height"] for box in rows if box), default=0))
 
 
 def timed(begun: float) -> str:

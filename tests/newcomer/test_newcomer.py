@@ -58,6 +58,7 @@ def test_explanations_name_the_cause_and_the_remedy(ran: tuple[Path, dict[str, R
 
 @pytest.mark.skipif(find() is None, reason="no Chromium")
 def test_the_bundle_opens_in_a_browser(ran: tuple[Path, dict[str, Ran]]) -> None:
-    rows, quotes = open_report(ran[0] / "orgs" / "handover" / "report.html")
-    assert rows > 0
-    assert quotes > 0
+    report = open_report(ran[0] / "orgs" / "handover" / "report.html")
+    assert report.records > 0
+    assert report.quotes > 0
+    assert 0 < report.tallest_row_px < 90, "three lines: a long list does not fill the screen"

@@ -45,7 +45,7 @@ function draw() {
     const row = make("tr", null, body, "row");
     row.tabIndex = 0;
     row.dataset.record = record.id;
-    for (const value of record.values) make("td", shown(value), row);
+    for (const value of record.values) make("div", shown(value), make("td", null, row), "cell");
     const open = () => openRecord(record, row);
     row.addEventListener("click", open);
     row.addEventListener("keydown", (event) => {

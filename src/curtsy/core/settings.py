@@ -244,7 +244,7 @@ class Settings(BaseSettings):
     api_hosts: tuple[str, ...] = ()
     api_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     api_require_key: bool = False
-    api_schemas: tuple[str, ...] = ("organization", "page")
+    api_schemas: tuple[str, ...] = ("article", "event", "job", "organization", "page", "product")
     api_rubrics: tuple[str, ...] = ("esg",)
     api_renderers: tuple[str, ...] = ()
     api_rate: float = Field(50.0, gt=0)

@@ -13,8 +13,10 @@ import stored
 from flask import Flask
 from flask.testing import FlaskClient
 
+from curtsy.control.crawl_request import CrawlRequest
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load
+from curtsy.grounding import schema
 from curtsy.web.factory import create_app
 
 HOST = {"Host": "127.0.0.1:8080"}
@@ -27,7 +29,7 @@ BODY = (
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return load(data_dir=tmp_path / "data")
+    return load(data_dir=tmp_path / "data", api_renderers=("playwright",))
 
 
 @pytest.fixture
@@ -93,3 +95,31 @@ def test_a_crawl_is_made_with_the_schema_of_the_form_and_cloned_with_it(client: 
     assert client.get(f"/v1/crawls/{made['id']}").get_json()["options"]["schema"] == "columns"
     copy = client.get(f"/new?clone={made['id']}", headers=HOST).text
     assert "&#34;founded&#34;" in copy
+
+
+def test_the_form_configures_the_job_that_the_command_line_would(client: FlaskClient) -> None:
+    given = {
+        "name": "Mills", "tags": "uk mills", "scope": "domain", "max_pages": "50", "max_depth": "2", "delay_s": "2.5",
+        "schema": "organization", "rubric": "esg", "render": "auto", "llm": "none", "exclude": "/login",
+    }  # fmt: skip
+    assert post(client, "/new", **given)[0] == 303
+    made = client.get("/v1/crawls", headers=HOST).get_json()["items"][0]
+    assert (made["name"], made["tags"]) == ("Mills", ["mills", "uk"])
+    options = client.get(f"/v1/crawls/{made['id']}").get_json()["options"]
+    expected = {
+        "scope": "domain", "max_pages": 50, "max_depth": 2, "delay_s": 2.5, "schema": "organization", "rubric": "esg",
+        "render": "auto", "exclude": ["/login"],
+    }  # fmt: skip
+    assert {name: options[name] for name in expected} == expected
+
+
+def test_the_form_offers_every_option_of_a_crawl(client: FlaskClient) -> None:
+    offered = set(re.findall(r'name="([a-z_]+)"', client.get("/new", headers=HOST).text))
+    # A pool of proxies must be in the settings; for the others, there is the API.
+    names = {field.alias or name for name, field in CrawlRequest.model_fields.items()}
+    assert names - offered == {"proxy_pool", "verify", "judge_model", "webhook_secret"}
+
+
+def test_the_form_offers_every_built_in_schema(client: FlaskClient) -> None:
+    offered = re.findall(r"<option>([a-z]+)</option>", client.get("/new", headers=HOST).text)
+    assert set(schema.built_in()) <= set(offered)

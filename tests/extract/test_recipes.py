@@ -100,6 +100,9 @@ def test_a_recipe_may_be_by_the_site_but_an_article_may_not() -> None:
     assert _record(html)["author"] == "Pot"
     article = schema.inline({"type": "object", "properties": {"headline": _TEXT, "author": _TEXT}})
     assert _record(html, article)["author"] == "Nora Field"
+    site = "<meta property='og:site_name' content='Pot House'>"
+    shown = f"{site}{_HEAD}<p class=author>Pot House</p><ul class=ingredients>{_ITEMS}</ul>"
+    assert _record(shown)["author"] == "Pot House"
 
 
 def test_the_text_of_a_whole_item_is_no_name() -> None:

@@ -102,7 +102,7 @@ def claims(
         elif kind == "headline":
             yield from _headline(page, shown, leaf)
         elif kind == "author":
-            yield from _authors(page, shown, leaf)
+            yield from _authors(page, shown, leaf, _no_authors(schema, page))
         elif leaf.type == "date" or leaf.type == "string":
             yield from _dates(page, shown, leaf, kind)
 
@@ -163,8 +163,12 @@ def _members(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (one for one in (graph if isinstance(graph, list) else ())[:50] if isinstance(one, dict))
 
 
-def _authors(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Iterator[Claim]:
-    others = site_names(page)
+def _no_authors(schema: Schema, page: PageSources) -> list[str]:
+    """The names of the site; a recipe may be by the site."""
+    return [] if is_recipe(schema) else site_names(page)
+
+
+def _authors(page: PageSources, shown: ArticlePage, leaf: Leaf, others: Sequence[str]) -> Iterator[Claim]:
     for part, marked in shown.bylines():
         said = names_in(part.text, marked=marked) or (handle_in(part.text) if _HANDLE_MARKS.search(part.marks) else [])
         names = [one for one in said if not _is_nobody(one, others)]
@@ -191,15 +195,14 @@ def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[
     authors = [one for one in found if kinds[schema.leaf_for(one.path).path] == "author"]
     if not authors:
         return found
-    # A recipe may be by the site, and bylines on its page are often those of readers.
-    of_recipe = is_recipe(schema)
-    others = [] if of_recipe else site_names(page)
+    others = _no_authors(schema, page)
     leaf = schema.leaf_for(authors[0].path)
     kept = [_cleaned(one) for one in authors if isinstance(one.value, str)]
     kept = [one for one in kept if not _is_nobody(one.value, others)]
     rest = [one for one in found if one not in authors]
-    if page.article is not None and kept and not of_recipe:
-        visible = list(_authors(page, page.article, leaf))
+    # Bylines on the page of a recipe are often those of readers.
+    if page.article is not None and kept and not is_recipe(schema):
+        visible = list(_authors(page, page.article, leaf, others))
         if visible and not _agree(visible, kept):
             return [*rest, *visible]
         kept.sort(key=lambda one: bool(visible) and not _agree(visible, [one]))

@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.judge import documents, main_content, manuals, records, structured
+from tests.judge import documents, main_content, manuals, records, structured, values
 
 PARTS = {
     "main-content": main_content.judge,
@@ -17,6 +17,7 @@ PARTS = {
     "structured": structured.judge,
     "documents": documents.judge,
     "records": records.judge,
+    "values": values.judge,
 }
 
 

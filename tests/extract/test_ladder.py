@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from curtsy.core.claims import Claim, Extraction, Rung, SourceKind, Usage
 from curtsy.extract import ladder, selectors, structured
 from curtsy.extract.ladder import Candidate, PageSources
-from curtsy.extract.selectors import sentence_around
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Leaf, Schema
+from curtsy.grounding.sentences import sentence_around
 from curtsy.services import stored_files
 from curtsy.tinyweb import facts
 from curtsy.tinyweb.facts import Kind

@@ -29,11 +29,11 @@ from curtsy.extract.values import coerced
 from curtsy.grounding import attribution
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.schema_hints import Selector, compiled
+from curtsy.grounding.sentences import sentence_around
 
 #: characters of the text that patterns search; documents are longer than pages
 _MAX_TEXT = 250_000
 _MAX_FILE_TEXT = 1_000_000
-_MAX_SENTENCE = 400
 #: of one leaf on one page
 _MAX_VALUES = 3
 _MAX_ITEMS = 50
@@ -52,7 +52,6 @@ _WE_BEFORE = re.compile(
 )
 _WE_AFTER = re.compile(rf"^[\s,–—-]*{_WE}\b", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?![’'])[^A-ZÀ-ÖØ-Þ]{0,60}")
-_END = re.compile(r"[.!?](?=\s+[^\sa-z\d])|\n")
 
 
 class Found(NamedTuple):
@@ -121,7 +120,7 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
         return False
     if any(compiled(pattern).search(found.quote) for pattern in selector.without):
         return False
-    if selector.own and attribution.why_not_own(found.quote):
+    if selector.own and _why_not_own(selector, found):
         return False
     if selector.subject is None:
         return True
@@ -130,6 +129,12 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
     if _WE_BEFORE.search(found.before) or _WE_AFTER.match(found.after):
         return True
     return any(_names(found, name) for name in names.get(selector.subject, ()) if name)
+
+
+def _why_not_own(selector: Selector, found: Found) -> str:
+    if selector.subject is not None:  # who it is about is checked by the subject
+        return attribution.why_not_asserted(found.quote)
+    return attribution.why_not_own(found.quote, attribution.names_in(found.quote, found.source.url))
 
 
 def _is_of(labels: Sequence[str], names: Sequence[str]) -> bool:
@@ -298,21 +303,3 @@ def _group(match: Any) -> str:
     """Return the group `value`, or the first group that matched, or the whole match."""
     groups = [match.groupdict().get("value"), *match.groups()]
     return str(next((one for one in groups if one is not None), match.group(0)))
-
-
-def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the sentence that contains text[start:end], within its line and of about 400 characters at most.
-
-    >>> sentence_around("One. Two is here. Three.", 5, 8)
-    (5, 17)
-    """
-    first = max(text.rfind("\n", 0, start) + 1, start - _MAX_SENTENCE)
-    for stop in _END.finditer(text, first, start + 1):
-        first = stop.end() if stop.end() <= start else first
-    found = _END.search(text, max(end - 1, start), min(len(text), end + _MAX_SENTENCE))
-    last = min(len(text), end + _MAX_SENTENCE) if found is None else found.end()
-    while first < start and text[first].isspace():
-        first += 1
-    while last > end and text[last - 1].isspace():
-        last -= 1
-    return first, max(last, end)

@@ -1,28 +1,48 @@
 """Who does something in a sentence, and whether it was done: rules for statements of an organization about itself.
 
-    why_not_own    why a sentence is not such a statement: `other_subject`, `quotation`, `hypothetical`, `plan`,
-                   `negated`, `failure`, `past`; empty if it may be one
-    is_failure     a fine, an accident, emissions that rose
+    why_not_own         why a sentence is not such a statement: `other_subject`, `quotation`, `question`,
+                        `hypothetical`, `plan`, `negated`, `failure`, `past`; empty if it is one
+    why_not_asserted    the same, where the subject of the sentence is known
+    is_failure          a fine, an accident, emissions that rose
 
-The words are in `attribution.toml`, in English, German, French, Spanish, Italian, Dutch, Japanese and Chinese. Pure.
+The words are in `attribution.toml`, in English, German, French, Spanish, Italian, Dutch, Japanese and Chinese.
+`subject` decides who is the subject.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from time import gmtime
 from typing import Any
 
 from curtsy.grounding.patterns import compiled
+from curtsy.grounding.subject import is_own_subject, names_in
+
+__all__ = ["is_failure", "is_own", "lowers", "names_in", "why_not_asserted", "why_not_own"]
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "attribution.toml").read_text("utf-8"))
 _MAX_SENTENCE = 1_000
 _QUOTES = ("“", "„", "«", '"', "「", "『", "‘")
 #: a quotation after a colon
 _SAID = re.compile(r"[:：]\s?[“„«\"「『]")
+#: three words or more between quotation marks
+_QUOTED = re.compile(r"[“„«\"]\s?\w+(?:[ ,'’-]{1,2}\w+){2,40}[ ,.!]{0,2}[”“»\"]|[「『][^」』]{8,200}[」』]")
+_CLAUSE = re.compile(r"[,;、]\s?(?!\d)")
+_FROM_TO = re.compile(
+    r"\b(?:from|von|de|desde|da|van) (\d[\d.,]{0,11})[^\d,;]{0,20}? (?:to|auf|à|a|naar) (\d[\d.,]{0,11})|"
+    r"(\d[\d.,]{0,11})\D{0,4}から(\d[\d.,]{0,11})",
+    re.IGNORECASE,
+)
 #: words at the beginning of a sentence in which its subject is
+#: not an amount (`2,035 tonnes`, `2040 kg`)
+_YEAR = re.compile(
+    r"(?<![\d.,])(20\d\d)(?!\d|[.,]\d|\s?(?:%|percent|prozent|tonn|tons|kg|kwh|mwh|gwh|trees|bäume|本|トン))",
+    re.IGNORECASE,
+)
 _LEAD = r"^\W*(?:(?:in|since|last|im|seit|en|desde|nel|dal|depuis|durant|während|during)\b[^,]{0,30},\s*)?"
 _OUR = (
     r"(?:our|one of our|some of our|most of our|many of our|a|unsere?[nrs]?|einer unserer|nos|notre|un de nos|"
@@ -37,7 +57,7 @@ def _any(name: str) -> Any:
     parts = [rf"(?:^|[^\p{{L}}\p{{N}}])(?:{spaced})(?:[^\p{{L}}\p{{N}}]|$)"]
     if f"{name}_unspaced" in _WORDS:
         parts.append(_WORDS[f"{name}_unspaced"])
-    return compiled("|".join(parts), max_length=8_000, case_sensitive=False)
+    return compiled("|".join(parts), max_length=16_000, case_sensitive=False)
 
 
 @cache
@@ -49,18 +69,30 @@ def _others_act() -> Any:
     return compiled(
         rf"{_LEAD}(?:{_OUR}\s+(?:[\p{{L}}-]+\s+){{0,2}}(?:{others})(?:[^\p{{L}}]|$)|(?:{others})\s|(?:{subjects})(?:[^\p{{L}}]|$)"
         rf"|.{{0,6}}(?:{unspaced}))",
-        max_length=8_000,
+        max_length=16_000,
         case_sensitive=False,
     )
 
 
-def why_not_own(sentence: str) -> str:
-    """Return why a sentence is not a statement of an organization about what it is or did; empty if it may be."""
+def why_not_own(sentence: str, names: Sequence[str] = ()) -> str:
+    """Return why a sentence is not a statement of an organization about what it is or did; empty if it is one.
+
+    `names` are names of the organization.
+    """
     text = " ".join(sentence[:_MAX_SENTENCE].split())
-    if text.startswith(_QUOTES) or _SAID.search(text):
+    return why_not_asserted(text) or ("" if is_own_subject(text, names) else "other_subject")
+
+
+def why_not_asserted(sentence: str) -> str:
+    """Return why a sentence does not state that something is so or was done, or who else did it."""
+    text = " ".join(sentence[:_MAX_SENTENCE].split())
+    if text.startswith(_QUOTES) or _SAID.search(text) or _QUOTED.search(text):
         return "quotation"
+    if text.endswith(("?", "？")):
+        return "question"
     if _others_act().search(text) or _any("helping").search(text) or _any("dealing").search(text) or _is_thanks(text):
         return "other_subject"
+    text = _any("spared").sub(" ", text)
     for name, reason in (
         ("hypothetical", "hypothetical"),
         ("plans", "plan"),
@@ -69,7 +101,14 @@ def why_not_own(sentence: str) -> str:
     ):
         if _any(name).search(text):
             return reason
+    if _is_ahead(text):
+        return "plan"
     return "failure" if is_failure(text) else ""
+
+
+def _is_ahead(text: str) -> bool:
+    """Return whether a year in it has not begun: `from 2031 on, our plants run on hydrogen`."""
+    return any(int(found[1]) > gmtime().tm_year for found in _YEAR.finditer(text))
 
 
 def _is_thanks(text: str) -> bool:
@@ -83,7 +122,31 @@ def is_failure(text: str) -> bool:
     text = " ".join(text[:_MAX_SENTENCE].split())
     if _any("failures").search(text):
         return True
-    return bool(_any("rises").search(text) and _any("burdens").search(text) and not _any("relief").search(text))
+    return any(_is_worse(clause) for clause in _CLAUSE.split(text))
+
+
+def _is_worse(clause: str) -> bool:
+    """Emissions that rose, a recycling rate that fell, by a verb or by two figures: `from 20 to 31 tonnes`."""
+    change = _change(clause)
+    if _any("goods").search(clause):
+        return change < 0 or _any("falls").search(clause) is not None
+    rise = change > 0 or _any("rises").search(clause) is not None
+    return rise and _any("burdens").search(clause) is not None and not _any("relief").search(clause)
+
+
+def _change(clause: str) -> float:
+    """Return the difference of two figures, `from 20 to 31`; 0 for none and for years."""
+    found = _FROM_TO.search(clause)
+    if found is None:
+        return 0.0
+    first, last = (_figure(one) for one in found.groups() if one is not None)
+    return 0.0 if first > 1_900 and last > 1_900 else last - first
+
+
+def _figure(text: str) -> float:
+    """Both figures are written alike, so that the separators matter little."""
+    plain = re.sub(r"[.,](?=\d{3}(?!\d))", "", text).replace(",", ".")
+    return float(".".join(plain.split(".")[:2]))
 
 
 def lowers(text: str) -> bool:

@@ -23,6 +23,7 @@ from curtsy.grounding.folded_text import fold, needles, occurrences
 from curtsy.grounding.merge import merged
 from curtsy.grounding.near_copies import find_quote
 from curtsy.grounding.schema import Leaf, Schema
+from curtsy.grounding.sentences import sentence_around
 from curtsy.grounding.value_rules import Passage, Ruling, follows, is_contact, is_distinctive
 
 #: a record with a smaller share of grounded values has low confidence
@@ -81,7 +82,7 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
         ruling = follows(value, leaf, passage, suspect=suspect)
         if ruling.verdict is not None and related is False:
             ruling = Ruling(None, "unrelated")
-        elif ruling.verdict is not None and leaf.own and (why := attribution.why_not_own(_sentence(claim, place))):
+        elif ruling.verdict is not None and (why := _why_not_own(claim, leaf, place)):
             ruling = Ruling(None, why)
         if ruling.verdict is not None:
             return _field(claim, value, ruling, place)
@@ -93,8 +94,13 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
     return _withheld(claim, value, problem or "not_found")
 
 
-def _sentence(claim: Claim, place: _Place) -> str:
-    return claim.source.text[place.start : place.end] if claim.rung is Rung.LLM else ""
+def _why_not_own(claim: Claim, leaf: Leaf, place: _Place) -> str:
+    """A model can quote a part of a sentence: the whole of it shows whose deed it states."""
+    if not leaf.own or claim.rung is not Rung.LLM:
+        return ""
+    text = claim.source.text
+    start, end = sentence_around(text, place.start, place.end)
+    return attribution.why_not_own(text[start:end], attribution.names_in(text[start:end], claim.source.url))
 
 
 def _relates(claim: Claim, value: Any, leaf: Leaf, place: _Place) -> bool | None:
@@ -189,7 +195,7 @@ def _by_itself(claim: Claim, value: Any, leaf: Leaf) -> Field | None:
         return None
     for place in _located(claim, value):
         ruling = follows(value, leaf, place.passage)
-        refused = _relates(claim, value, leaf, place) is False or (leaf.own and attribution.why_not_own(value))
+        refused = _relates(claim, value, leaf, place) is False or _why_not_own(claim, leaf, place)
         if ruling.verdict is not None and not refused:
             return _field(claim, value, ruling, place, claimed_quote=claim.quote)
     return None

@@ -102,7 +102,7 @@ def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) 
             continue
         if criterion.own and _speaks_against(criterion, quote.text):
             against.setdefault(plain(quote.text), quote)
-        elif not criterion.patterns or (_matched(criterion, quote.text) and _counts(criterion, quote.text)):
+        elif not criterion.patterns or (_matched(criterion, quote.text) and _counts(criterion, quote)):
             seen.setdefault(plain(quote.text), quote)
     found = list(seen.values())
     if against and criterion.patterns and (criterion.question is None or ask is None):
@@ -116,9 +116,10 @@ def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) 
     return _counted(criterion, found)
 
 
-def _counts(criterion: Criterion, text: str) -> bool:
+def _counts(criterion: Criterion, quote: _Quote) -> bool:
     """An own deed: not of others, not planned, not hypothetical, not ended. Denials are handled by the match."""
-    return not criterion.own or attribution.why_not_own(text) in ("", "negated")
+    names = attribution.names_in(quote.text, quote.evidence.url)
+    return not criterion.own or attribution.why_not_own(quote.text, names) in ("", "negated")
 
 
 def _speaks_against(criterion: Criterion, text: str) -> bool:

@@ -1,0 +1,26 @@
+"""Sentences of a text."""
+
+from __future__ import annotations
+
+import re
+
+_MAX_SENTENCE = 400
+_END = re.compile(r"[.!?](?=\s+[^\sa-z\d])|\n")
+
+
+def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the sentence that contains text[start:end], within its line and of about 400 characters at most.
+
+    >>> sentence_around("One. Two is here. Three.", 5, 8)
+    (5, 17)
+    """
+    first = max(text.rfind("\n", 0, start) + 1, start - _MAX_SENTENCE)
+    for stop in _END.finditer(text, first, start + 1):
+        first = stop.end() if stop.end() <= start else first
+    found = _END.search(text, max(end - 1, start), min(len(text), end + _MAX_SENTENCE))
+    last = min(len(text), end + _MAX_SENTENCE) if found is None else found.end()
+    while first < start and text[first].isspace():
+        first += 1
+    while last > end and text[last - 1].isspace():
+        last -= 1
+    return first, max(last, end)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from curtsy.core.claims import Source
-from curtsy.core.text_layout import Label, joined
+from curtsy.core.text_layout import Label, LabelKind, joined
 from curtsy.grounding.schema_hints import compiled
 
 
@@ -19,7 +19,8 @@ class LabelledCell(NamedTuple):
     end: int
     #: the text behind its labels: `Founded: 1954`
     quote: str
-    #: the other labels of a cell that shares the label with further cells; None: it alone has the label
+    #: the other labels of a cell that shares the label with further cells, or whose row has a label besides; None: it
+    #: alone has the label
     others: tuple[str, ...] | None
 
 
@@ -35,9 +36,14 @@ def labelled(source: Source, pattern: str) -> Iterator[LabelledCell]:
         if named and said:
             start = source.text.index(said, cell.start)
             others = tuple(label.text for label in cell.labels if label not in fitting)
-            is_one_of_many = all(sharing[label] > 1 for label in named)
+            is_one_of_many = all(sharing[label] > 1 for label in named) or _is_of_row(cell.labels, named)
             quote = f"{joined(cell.labels)}: {said}"
             yield LabelledCell(said, start, start + len(said), quote, others if is_one_of_many else None)
+
+
+def _is_of_row(labels: Sequence[Label], named: Sequence[Label]) -> bool:
+    """`Grower | Phone` over `Apple Farm | 01622 555 111`: the row, even a single one, says whose phone it is."""
+    return all(one.kind is LabelKind.COLUMN for one in named) and any(one.kind is LabelKind.ROW for one in labels)
 
 
 def _labels(source: Source) -> set[Label]:

@@ -8,11 +8,15 @@ from urllib.parse import urlsplit
 
 from curtsy.core.claims import Claim, SourceKind
 from curtsy.extract.sources import PageSources
+from curtsy.grounding import attribution
 from curtsy.rules.urls import registrable_domain
 
 #: roles of pages that state the organization's own contact
 _CONTACT = frozenset(("contact", "imprint"))
 _MIN_SHARED = 5
+_MAIL = re.compile(r"[\w.+-]@([\w-]+(?:\.[\w-]+)+)")
+_MAX_LINE = 1_000
+_MAX_TEXT = 100_000
 #: domains of public mail providers
 _FREE_MAIL = re.compile(
     r"(?:gmail|googlemail|gmx|web|outlook|hotmail|live|yahoo|icloud|me|aol|proton|protonmail|t-online|freenet|orange|wanadoo|"
@@ -75,13 +79,35 @@ def _relates(domain: str, host: str) -> bool:
 
 
 def _is_of_others(claim: Claim, page: PageSources) -> bool:
-    """Return whether every line with the contact names others before it."""
+    """Return whether every place of the contact is of others."""
     text = page.text.text
     found: list[bool] = []
     needle = claim.value if claim.source.kind is SourceKind.ATTRIBUTE else (claim.quote or claim.value)
     at = text.find(needle)
     while at >= 0 and len(found) < 20:
-        start = text.rfind("\n", 0, at) + 1
-        found.append(_OTHERS.search(text[start : at + len(needle)]) is not None)
+        found.append(_is_place_of_others(page, at, at + len(needle)))
         at = text.find(needle, at + 1)
     return bool(found) and all(found)
+
+
+def _is_place_of_others(page: PageSources, at: int, end: int) -> bool:
+    """Return whether the line names others or the past, has their e-mail address, or is below their heading."""
+    text = page.text.text
+    start = text.rfind("\n", 0, at) + 1
+    before, after = text[start:end], text[end : end + _MAX_LINE].partition("\n")[0]
+    if _OTHERS.search(before) or attribution.is_past(before) or page.is_headed_by_others(at, end):
+        return True
+    return _has_mail_of_others(before + after, page)
+
+
+def _has_mail_of_others(line: str, page: PageSources) -> bool:
+    """A phone number beside an e-mail address of others is theirs, on a page that also has an address of the site."""
+    host = urlsplit(page.url).hostname or ""
+    domains = _mail_domains(line)
+    if not domains or any(_relates(domain, host) or _FREE_MAIL.fullmatch(domain) for domain in domains):
+        return False
+    return any(_relates(domain, host) for domain in _mail_domains(page.text.text[:_MAX_TEXT]))
+
+
+def _mail_domains(text: str) -> list[str]:
+    return [found[1].casefold() for found in _MAIL.finditer(text)]

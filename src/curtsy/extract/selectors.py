@@ -288,7 +288,7 @@ class _View:
             if (selector.own or selector.subject) and self.page.is_of_others(start, end):
                 continue
             said = text[start:end]
-            value = said.rstrip(".!?") if selector.sentence else _group(match)
+            value = said.rstrip(".!?。！？") if selector.sentence else _group(match)
             yield Found(value, self.page.text, said, text[start : match.start()], text[match.end() : end])
 
 

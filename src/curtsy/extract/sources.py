@@ -59,6 +59,14 @@ class PageSources:
     def _of_others(self) -> list[tuple[int, int]]:
         return [] if self.document is None else foreign_parts.spans(self.document)
 
+    def is_headed_by_others(self, start: int, end: int) -> bool:
+        """Return whether a span of the text is below a heading such as `Hosting` or `Press contact`."""
+        return any(first <= start and end <= last for first, last in self._headed)
+
+    @cached_property
+    def _headed(self) -> list[tuple[int, int]]:
+        return [] if self.document is None else foreign_parts.headed(self.document)
+
     @cached_property
     def main(self) -> tuple[tuple[int, int], ...]:
         """The spans of `text` that are the main content; all of it if the page is not HTML or has no main content."""

@@ -22,7 +22,7 @@ from typing import Any
 from curtsy.grounding.patterns import compiled
 from curtsy.grounding.subject import is_own_subject, names_in
 
-__all__ = ["is_failure", "is_own", "lowers", "names_in", "why_not_asserted", "why_not_own"]
+__all__ = ["is_failure", "is_own", "is_past", "lowers", "names_in", "why_not_asserted", "why_not_own"]
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "attribution.toml").read_text("utf-8"))
 _MAX_SENTENCE = 1_000
@@ -147,6 +147,11 @@ def _figure(text: str) -> float:
     """Both figures are written alike, so that the separators matter little."""
     plain = re.sub(r"[.,](?=\d{3}(?!\d))", "", text).replace(",", ".")
     return float(".".join(plain.split(".")[:2]))
+
+
+def is_past(text: str) -> bool:
+    """Return whether it speaks of what has ended: `our former address`."""
+    return _any("past").search(" ".join(text[:_MAX_SENTENCE].split())) is not None
 
 
 def lowers(text: str) -> bool:

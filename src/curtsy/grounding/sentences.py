@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _MAX_SENTENCE = 400
-_END = re.compile(r"[.!?](?=\s+[^\sa-z\d])|\n")
+_END = re.compile(r"[.!?](?=\s+[^\sa-z\d])|[。！？]|\n")
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:

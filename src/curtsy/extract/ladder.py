@@ -87,7 +87,12 @@ def _structured(
     for page in pages:
         known = partial(site_name.is_certain, pages=pages) if of_site else _anything
         found = articles.credible(schema, page, structured.claims(schema, page, missing, known))
-        yield from contacts.fitting(found, pages) if of_site else found
+        yield from contacts.fitting(_with_plain_names(found, pages), pages) if of_site else found
+
+
+def _with_plain_names(claims: Iterable[Claim], pages: Sequence[PageSources]) -> list[Claim]:
+    """Names with a description (`My Paper Shop - Discount Party Supplies`) are left to `site_name`."""
+    return [one for one in claims if one.path != "/name" or site_name.is_plain(str(one.value), pages)]
 
 
 def _anything(_name: str) -> bool:

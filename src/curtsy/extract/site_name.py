@@ -48,7 +48,8 @@ _FOUNDED = re.compile(
 )
 _LEGAL = re.compile(
     r",? (?:gmbh(?: & co\.? kg)?|ag|e\.? ?v\.?|kg|ug|ltd\.?|limited|inc\.?|llc|plc|corp\.?|co\.?|s\.?a\.?r?\.?l?\.?|"
-    r"s\.?l\.?|s\.?p\.?a\.?|b\.?v\.?|a/s|ab|oy|as|eg|ggmbh)$|株式会社|有限会社|合同会社",
+    r"s\.?l\.?|s\.?p\.?a\.?|b\.?v\.?|a/s|ab|oy|as|eg|ggmbh|"
+    r"sp\. ?z ?o\.? ?o\.?|s\.r\.o\.|a\.s\.|d\.o\.o\.|kft\.?)$|株式会社|有限会社|合同会社",
     re.IGNORECASE,
 )
 _GENERIC = frozenset(
@@ -58,6 +59,20 @@ _GENERIC = frozenset(
      "nachhaltigkeit", "engagements", "sostenibilidad", "our story", "who we are", "qui sommes-nous", "menu", "privacy",
      "login", "search", "official site", "official website", "all rights reserved", "copyright", "会社概要",
      "お問い合わせ", "ホーム")
+)  # fmt: skip
+
+
+_WORD = re.compile(r"[\w'’&!]+(?:[.-]\w+)*")
+_PARTED = re.compile(r"[,|:;()@]| [-–—·•] ")
+_LINK = re.compile(
+    r"\b(?:from|at|by|on|with|welcome to|von|bei|willkommen bei|chez|bienvenue (?:chez|sur)|en|con|bij|hos)\s$",
+    re.IGNORECASE,
+)
+_SUFFIX = re.compile(r"\s(?:official|offizielle|officiel|sitio oficial|home ?page|website|web site)\b", re.IGNORECASE)
+_FUNCTION_WORDS = frozenset(
+    ("of", "for", "and", "the", "a", "an", "in", "on", "to", "&", "de", "del", "della", "di", "du", "des", "la", "le",
+     "les", "los", "las", "el", "y", "et", "und", "für", "der", "die", "das", "e", "i", "o", "zu", "am", "im", "van",
+     "voor", "och", "og", "pro", "na", "w", "z", "do")
 )  # fmt: skip
 
 
@@ -73,13 +88,14 @@ class _Sign(NamedTuple):
 
 def claims(path: str, pages: Sequence[PageSources]) -> list[Claim]:
     """Return the name of the site's organization for the leaf `path`, best form first; empty if it is not certain."""
-    signs = [one for one in _signs(pages) if _is_name(one.name)]
+    host = urlsplit(pages[0].url).hostname or "" if pages else ""
+    signs = [one._replace(name=without_description(one.name, host)) for one in _signs(pages)]
+    signs = [one for one in signs if _is_name(one.name)]
     groups: dict[str, list[_Sign]] = {}
     for one in signs:
         groups.setdefault(_key(one.name), []).append(one)
     if not groups:
         return []
-    host = urlsplit(pages[0].url).hostname or ""
     scores = {key: _score(key, many, host) for key, many in groups.items()}
     best = max(scores, key=lambda key: (scores[key], len(groups[key])))
     if scores[best] < ENOUGH:
@@ -90,11 +106,53 @@ def claims(path: str, pages: Sequence[PageSources]) -> list[Claim]:
     ]
 
 
+def is_plain(name: str, pages: Sequence[PageSources]) -> bool:
+    """Return whether a name has no description of what the site offers."""
+    host = urlsplit(pages[0].url).hostname or "" if pages else ""
+    return without_description(name, host) == name
+
+
 def is_certain(name: str, pages: Sequence[PageSources]) -> bool:
     """Return whether the signs of the site, or its domain, confirm a name from structured data."""
     key = _key(name)
     host = urlsplit(pages[0].url).hostname or ""
     return is_of_domain(key, host) or any(_key(one.name) == key for one in _signs(pages) if one.kind != "copyright")
+
+
+def without_description(name: str, host: str) -> str:
+    """Return the words that the domain repeats, if what is around them describes what the site offers.
+
+    >>> without_description("Unique personalized gifts from Things Remembered", "www.thingsremembered.test")
+    'Things Remembered'
+    >>> without_description("Purdue University", "www.purdue.test")
+    'Purdue University'
+    """
+    words = [found.span() for found in _WORD.finditer(name)]
+    wanted = {_squeezed(host.removeprefix("www.")), _squeezed((registrable_domain(host) or host).partition(".")[0])}
+    for first in range(len(words)):
+        for last in range(first, min(first + _MAX_WORDS, len(words))):
+            start, end = words[first][0], words[last][1]
+            if not wanted.isdisjoint(_spellings(name[start:end])) and _describes(
+                name[:start], name[start:end], name[end:]
+            ):
+                return name[start:end]
+    return name
+
+
+def _spellings(name: str) -> set[str]:
+    """A domain spells `&` as a word, or leaves it out."""
+    return {_squeezed(name.replace("&", word)) for word in ("", "and", "und", "et", "y")}
+
+
+def _describes(before: str, kept: str, after: str) -> bool:
+    """Return whether the words around a name are a description: separators, common nouns, `official site`."""
+    after = _LEGAL.sub("", after)
+    if "." in kept.strip(".") and (before or after).strip():
+        return True  # `Books and maps von kartenhaus.de`
+    if _PARTED.search(after) or _PARTED.search(before) or _LINK.search(before) or _SUFFIX.match(after):
+        return True
+    said = [word for word in _WORD.findall(f"{before} {after}") if word.casefold() not in _FUNCTION_WORDS]
+    return any(word[0].islower() for word in said)
 
 
 def _score(key: str, signs: Sequence[_Sign], host: str) -> int:
@@ -112,7 +170,8 @@ def is_of_domain(key: str, host: str) -> bool:
         return False
     initials = "".join(word[0] for word in key.split() if word)
     if min(len(label), len(name)) >= _MIN_SHARED and (label in name or name in label):
-        return True
+        # `Wall Decor` is a word of walldecorandhomeaccents.test, `Acme` a small part of a long heading.
+        return len(name) >= len(label) / 2 and len(label) >= len(name) / 5
     return name == label or (len(initials) >= 3 and initials == label)
 
 

@@ -354,6 +354,101 @@ def test_a_short_article_beside_many_links_is_an_article() -> None:
     assert "number 7" not in found.main_text()
 
 
+def test_a_category_of_a_shop_keeps_its_products_below_a_long_introduction() -> None:
+    products = "".join(
+        f'<div class="item"><a href="/p{n}">Stoneware mug number {n}</a><p>Code: {n}</p><p>{n}.50 €</p></div>'
+        for n in range(12)
+    )
+    intro = "".join(f"<p>{number}: {PARAGRAPH}</p>" for number in range(5))
+    document = page(
+        f'<div class="c"><h1>Mugs</h1><div>{intro}</div><div class="results">{products}</div></div>', "Mugs"
+    )
+    assert document.page_type() is PageType.COLLECTION
+    assert "0: The harbor" in document.main_text()
+    assert "Stoneware mug number 11\nCode: 11\n11.50 €" in document.main_text()
+
+
+@pytest.mark.parametrize(("tag", "name"), [("span", "secondary_link"), ("div", "text-secondary")])
+def test_names_of_ranks_and_colors_are_no_sidebars(tag: str, name: str) -> None:
+    rows = "".join(f"<li><{tag} class='{name}'>Stoneware mug {n}</{tag}> <b>{n} €</b></li>" for n in range(4))
+    text = page(f"<main><h1>Mugs</h1><p>{PARAGRAPH}</p><ul>{rows}</ul></main>", "Mugs").main_text()
+    assert "Stoneware mug 3" in text
+
+
+def test_a_short_product_below_large_menus_is_found_by_its_title_and_price() -> None:
+    menu = "".join(f"<li><a href='/c{n}'>Category of tools number {n}</a></li><li>Section {n}</li>" for n in range(60))
+    document = page(
+        f'<div class="mega-menu"><ul>{menu}</ul></div><div class="c"><h1>Wooden knob</h1><p>8.93 € with tax</p></div>',
+        title="Wooden knob",
+        head='<meta property="og:type" content="product">',
+    )
+    assert document.main_text() == "Wooden knob\n8.93 € with tax"
+
+
+def test_the_price_of_a_product_stays_beside_links_to_send_it() -> None:
+    document = page(
+        f"""<main><h1>Dandelion jelly</h1><table><tr><td>Price: $4.99</td>
+        <td><a href="/mail">Email this page to a friend</a> <a href="/wish">Remember it for later</a></td></tr></table>
+        <p>{PARAGRAPH}</p></main>""",
+        title="Dandelion jelly",
+        head='<meta property="og:type" content="product">',
+    )
+    assert "Price: $4.99" in document.main_text()
+
+
+def test_rows_of_a_list_keep_cells_that_consist_of_links() -> None:
+    rows = "".join(
+        f"<tr><td><a href='/t{n}'>Discussion number {n}</a> <a href='/b'>Board</a> <a href='/t{n}/1'>1</a>"
+        f" <a href='/t{n}/2'>2</a></td><td>Jane Roe</td><td>{n} replies</td></tr>"
+        for n in range(15)
+    )
+    text = page(f"<main><h1>All boards</h1><table>{rows}</table></main>", "All boards").main_text()
+    assert "Discussion number 14" in text
+    assert "14 replies" in text
+
+
+def test_boxes_about_the_author_are_left_out_though_they_are_long() -> None:
+    text = "".join(f"<p>{number}: {PARAGRAPH}</p>" for number in range(12))
+    box = f'<div class="authorbox"><h3>Jane Roe</h3><p>Jane Roe writes about harbors. {PARAGRAPH}</p></div>'
+    document = page(f"<article><h1>The harbor is open</h1>{text}{box}</article>", "The harbor is open")
+    assert "11: The harbor" in document.main_text()
+    assert "Jane Roe" not in document.main_text()
+
+
+def test_an_article_within_an_aside_is_content() -> None:
+    links = "".join(f"<li><a href='/{n}'>Region number {n}</a></li><li>Place {n}</li>" for n in range(90))
+    document = page(
+        f"""<div><ul>{links}</ul></div><main><aside><section><article><h2>A prize for a novel</h2><p>{PARAGRAPH * 3}</p>
+        </article></section></aside></main>""",
+        title="News | Example Site",
+    )
+    assert "the new quay will last" in document.main_text()
+
+
+def test_products_that_a_visitor_saw_before_are_left_out() -> None:
+    products = "".join(
+        f'<div class="g_{n % 2}"><a href="/p{n}">Guitarra número {n}</a><p>{n}.00 €</p></div>' for n in range(8)
+    )
+    seen = "".join(f"<a href='/s{n}'>Afinador de pinza {n}</a>" for n in range(3))
+    document = page(
+        f"<main><h1>Guitarras</h1><div>{products}</div><div><h2>Artículos vistos recientemente</h2>{seen}</div></main>",
+        title="Guitarras",
+    )
+    assert "Guitarra número 7" in document.main_text()
+    assert "Afinador" not in document.main_text()
+
+
+def test_posts_of_a_forum_are_found_by_names_in_camel_case() -> None:
+    posts = "".join(
+        f'<li><div class="messageUserInfo">Member, Level 3</div><div class="messageText">{n}: {PARAGRAPH}</div></li>'
+        for n in range(3)
+    )
+    document = page(f"<div><h1>Which harbor?</h1><ol>{posts}</ol></div>", "Which harbor?")
+    assert document.page_type() is PageType.FORUM
+    assert "2: The harbor" in document.main_text()
+    assert "Level 3" not in document.main_text()
+
+
 def test_captions_of_every_picture_and_repeated_titles_appear_once() -> None:
     pictures = "<div><img src=a.png><p>Storm over the harbor</p></div>" * 5
     html = (

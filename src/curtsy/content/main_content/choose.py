@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborNode
 from curtsy.content.main_content.frame import Frame
 from curtsy.content.main_content.groups import groups_of
 from curtsy.content.main_content.outline import Outline
-from curtsy.content.main_content.page_type import PageType, Signs, page_type
+from curtsy.content.main_content.page_type import PageType, Signs, has_price, page_type
 from curtsy.content.main_content.posts import posts_of, repeated_titles
 from curtsy.content.main_content.pruning import Pruning
 from curtsy.content.main_content.root import RootSearch, Sums
@@ -61,10 +61,24 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
     for effort in (Effort.AS_LIST, Effort.TAGS_ONLY):
         if found.prose >= _ENOUGH_PROSE or found.letters >= _ENOUGH * page.elements[0].letters:
             break
+        if effort is Effort.TAGS_ONLY and _is_offer(page, heading, found):
+            break
         wider = _choose(page, heading, signs, effort)
         if wider.letters > 2 * found.letters and not _is_menu_added(found, wider, effort):
             found = wider
     return found
+
+
+def _is_offer(page: Outline, heading: int | None, found: Choice) -> bool:
+    """Whether names were right: little is left of the page of a product, but its title and its price."""
+    if (
+        found.type is not PageType.PRODUCT
+        or heading is None
+        or not any(root <= heading < page.elements[root].stop for root in found.roots)
+    ):
+        return False
+    last = page.elements[found.roots[-1]]
+    return has_price(page.text[last.start : last.end])
 
 
 def _is_menu_added(found: Choice, wider: Choice, effort: Effort) -> bool:
@@ -85,7 +99,7 @@ def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) ->
     if effort is not Effort.ALL and kind is not PageType.COLLECTION:
         kind = PageType.LISTING
     out |= frame.posters() if kind is PageType.FORUM else frame.comments()
-    sums = Sums(page.elements, out, by_prose=effort is Effort.ALL)
+    sums = Sums(page.elements, out, by_prose=effort is Effort.ALL and kind is not PageType.COLLECTION)
     at = RootSearch(page, sums, out, kind, heading).root()
     pruned = Pruning(page, sums, out, kind, groups, heading).within(at)
     return Choice(

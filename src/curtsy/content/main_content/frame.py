@@ -35,6 +35,8 @@ _MOST_BY_NAME = {Part.FRAME: (0.25, 0.4), Part.RELATED: (0.35, 0.6), Part.SIDEBA
 _MOST_META_LETTERS = 250
 _LISTS = frozenset(("ul", "ol", "dl", "table"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+#: `secondary` on one of these is its color or rank
+_NO_SIDEBARS = _HEADINGS | {"a", "b", "em", "i", "p", "small", "span", "strong"}
 #: letters of prose of an element that is the text of a page; paragraphs around a box that is part of a text
 _LEAST_TEXT = 300
 _LEAST_PARAGRAPHS = 2
@@ -133,7 +135,7 @@ class Frame:
         if element.letters < _MOST_NOTICE_LETTERS and tag in ("div", "section", "p") and self._is_notice(element):
             return True
         if tag == "aside":
-            return _NOTE.search(element.names) is None
+            return _NOTE.search(element.names) is None and not self._is_text(number, element)
         if tag == "form":
             return share < 0.3 and element.letters < 0.4 * self._letters and _asks_reader(element)
         if tag == "p" and element.link_density < _LEAST_LINKED_PARAGRAPH:
@@ -148,6 +150,8 @@ class Frame:
     def _is_out_by_name(self, number: int, element: Element, share: float) -> bool:
         part = element.part
         if part is Part.UNKNOWN or part is Part.CONTENT:
+            return False
+        if part is Part.SIDEBAR and element.tag in _NO_SIDEBARS:
             return False
         if part is Part.META:
             # A list without links has facts: `14 km`, `3 rooms`.
@@ -193,6 +197,12 @@ class Frame:
         return not self._holds_title(number) and any(
             text >= element.stop or self._elements[text].stop <= number for text in self._marked_texts
         )
+
+    def _is_text(self, number: int, element: Element) -> bool:
+        """Whether an element has most of the page's prose, in an element that is marked as the text."""
+        if element.prose < _MOST[0] * self._prose:
+            return False
+        return any(number < text < element.stop for text in self._marked_texts)
 
     def _holds_title(self, number: int) -> bool:
         return self._titles[self._elements[number].stop] > self._titles[number]

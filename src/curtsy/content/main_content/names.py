@@ -67,7 +67,9 @@ _BUTTON = re.compile(r"(?:^|[\s-])(?:btn|btns|button|buttons|cta|add-to-cart|buy
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[_:./-]+")
 #: `no-sidebar`, `has-sidebar` and `node-no-sidebar` describe the page around the element
-_ABOUT_PAGE = re.compile(r"(?:^|[\s-])(?:no|not|has|with|without|hide|show)-\S*")
+_ABOUT_PAGE = re.compile(
+    r"(?:^|[\s-])(?:no|not|has|with|without|hide|show)-\S*|(?:text|bg|border|badge|link)-secondary"
+)
 
 
 @lru_cache(_REMEMBERED)

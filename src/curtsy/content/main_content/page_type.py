@@ -33,6 +33,10 @@ _MAX_SIGNS = 400
 #: letters of prose of a short article
 _SHORT_ARTICLE = 300
 _MAX_SCRIPT = 200_000
+#: products of a shop's category, their share of the letters without the frame, and how many of them have a price
+_LEAST_PRODUCTS = 6
+_LEAST_SHELF = 0.3
+_LEAST_PRICED = 0.8
 _TYPE = re.compile(r'"@type"\s{0,20}:\s{0,20}(?:\[\s{0,20})?"(?:https?://schema\.org/)?([A-Za-z]{3,40})"')
 _ARTICLES = frozenset(
     ("article", "newsarticle", "blogposting", "reportagenewsarticle", "analysisnewsarticle", "opinionnewsarticle",
@@ -118,6 +122,8 @@ def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs
         return PageType.ARTICLE
     if _is_product(page.text):
         return PageType.PRODUCT
+    if any(_is_shelf(page, group, letters) for group in groups):
+        return PageType.COLLECTION
     if body.prose > 1_000 and one_text > 0.5 * body.prose:
         return PageType.ARTICLE
     return PageType.SERVICE
@@ -133,9 +139,21 @@ def _is_archive(group: Group, letters: float) -> bool:
     return len(group.items) >= 4 and group.titled >= 0.7 * len(group.items) and group.letters > 0.6 * letters
 
 
+def _is_shelf(page: Outline, group: Group, letters: float) -> bool:
+    """Whether a group is the products of a shop's category, though the page may have more prose about them."""
+    if len(group.items) < _LEAST_PRODUCTS or group.letters < _LEAST_SHELF * letters:
+        return False
+    said = (page.text[page.elements[item].start : page.elements[item].end] for item in group.items)
+    return sum(map(has_price, said)) >= _LEAST_PRICED * len(group.items)
+
+
 def _is_product(text: str) -> bool:
     """Whether a page has a price, and one button to order it; lists have one for each item."""
-    return 0 < phrases.count_orders(text, 3) < 3 and _PRICE.search(text) is not None
+    return 0 < phrases.count_orders(text, 3) < 3 and has_price(text)
+
+
+def has_price(text: str) -> bool:
+    return _PRICE.search(text) is not None
 
 
 _PRICE = re.compile(

@@ -6,7 +6,7 @@ from curtsy.content.main_content import phrases
 from curtsy.content.main_content.groups import Group
 from curtsy.content.main_content.names import Part
 from curtsy.content.main_content.outline import Element, Outline
-from curtsy.content.main_content.page_type import PageType
+from curtsy.content.main_content.page_type import PageType, has_price
 from curtsy.content.main_content.root import Sums
 
 _HEADINGS = frozenset(("h2", "h3", "h4", "h5", "h6"))
@@ -21,6 +21,7 @@ _BOXES = frozenset(("div", "figure", "section", "article", "aside"))
 _LIST_TAGS = frozenset(("ul", "ol", "li"))
 _SMALL = 300
 _DATELINE = 90
+_MOST_LINKS_OF_PRICE = 4
 #: share of the root that may be left out in addition
 _MOST_PRUNED = 0.6
 #: characters of a line that may be left out if it is repeated, how often, and where repetition is content
@@ -105,7 +106,7 @@ class Pruning:
             return True
         group = self._groups.get(number)
         if self._kind in _LISTS:
-            if number in self._items or self._is_sublist(number):
+            if number in self._items or self._is_sublist(number) or self._is_cell(number):
                 return False
             return self._is_menu(number) and (group is None or letters < 30 * element.links)
         if group is not None and self._is_teasers(number, group):
@@ -122,6 +123,10 @@ class Pruning:
                 return self._elements[above].tag == "li"
             above = self._elements[above].parent
         return False
+
+    def _is_cell(self, number: int) -> bool:
+        """Whether an element is a cell of a row that is an item: a title, an author and links to its pages."""
+        return self._elements[number].tag == "td" and self._elements[number].parent in self._items
 
     def _is_menu(self, number: int) -> bool:
         """A list of links beside the items of a list."""
@@ -159,8 +164,15 @@ class Pruning:
             and letters < 0.3 * self._sums.letters[self._root]
             and self._sums.prose[number] < 0.1 * letters
             and not (self._elements[number].headings and self._elements[number].links <= 3)
+            and not (self._kind is PageType.PRODUCT and self._is_price(number))
             and self._elements[number].node.css_first("pre") is None
         )
+
+    def _is_price(self, number: int) -> bool:
+        """Whether an element says what the product costs, before links to send or share it."""
+        if number in self._groups or number in self._items or self._elements[number].links > _MOST_LINKS_OF_PRICE:
+            return False
+        return has_price(self._said(number)[:_SMALL])
 
     def _is_small_print(self, element: Element) -> bool:
         said = self._text[element.start : element.end]

@@ -38,6 +38,7 @@ def test_an_entry_has_its_author_within() -> None:
     ("root", "properties"),
     [
         ("<p class=h-card>Ann Lee</p>", {"name": "Ann Lee"}),
+        ("<p class=h-org>Ann & Co</p>", {"name": "Ann & Co"}),
         ("<a class=h-card href=/a>Ann</a>", {"name": "Ann", "url": "http://a.test/a"}),
         ("<img class=h-card src=/a.png alt=Ann>", {"name": "Ann", "photo": "http://a.test/a.png"}),
         ("<abbr class=h-card title='Ann Lee'>AL</abbr>", {"name": "Ann Lee"}),
@@ -96,6 +97,38 @@ def test_classic_classes_are_read_by_their_root() -> None:
         "type": "h-card",
         "properties": {"name": "Ann", "url": "http://a.test/ann"},
     }
+
+
+def test_a_classic_review_has_an_item() -> None:
+    (review,) = read("""<div class="hreview"><p class="item"><img class="photo" src="/i.gif">
+      <a class="fn url" href="/crepes">Crepes</a></p><b class="rating">5</b></div><p class="item">no review</p>""")
+    assert review["properties"]["rating"] == "5"
+    assert review["properties"]["item"] == {
+        "type": "h-item",
+        "properties": {"photo": "http://a.test/i.gif", "name": "Crepes", "url": "http://a.test/crepes"},
+    }
+
+
+def test_a_classic_resume_has_skills_and_a_contact() -> None:
+    (resume,) = read("""<div class="hresume"><p class="contact vcard"><b class="fn">Ann</b></p><a class="skill">Law</a>
+      <a class="skill">Art</a><p class="summary">Lawyer</p></div>""")
+    assert resume == {
+        "type": "h-resume",
+        "properties": {
+            "contact": {"type": "h-card", "properties": {"name": "Ann"}},
+            "skill": ["Law", "Art"],
+            "summary": "Lawyer",
+        },
+    }
+
+
+def test_classic_news_have_a_source() -> None:
+    (news,) = read("""<div class="hnews"><div class="entry hentry"><h1 class="entry-title">T</h1></div>
+      <p class="source-org vcard"><b class="fn">Press</b></p><i class="dateline">Bonn</i></div>""")
+    assert news["type"] == "h-news"
+    assert news["properties"]["dateline"] == "Bonn"
+    assert news["properties"]["entry"]["properties"] == {"name": "T"}
+    assert news["properties"]["source-org"]["properties"] == {"name": "Press"}
 
 
 def test_classes_of_style_sheets_are_no_items() -> None:

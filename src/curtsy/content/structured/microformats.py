@@ -21,7 +21,7 @@ from curtsy.content.structured.values import Attributes, Values, elements, words
 
 _ROOTS = frozenset((
     "h-adr", "h-app", "h-breadcrumb", "h-card", "h-cite", "h-entry", "h-event", "h-feed", "h-geo", "h-item",
-    "h-listing", "h-measure", "h-news", "h-organization", "h-product", "h-recipe", "h-resume", "h-review",
+    "h-listing", "h-measure", "h-news", "h-org", "h-organization", "h-product", "h-recipe", "h-resume", "h-review",
     "h-review-aggregate",
 ))  # fmt: skip
 _PROPERTY = re.compile(r"(p|u|dt|e)-((?:[a-z0-9]{1,32}-)?[a-z]{1,32}(?:-[a-z]{1,32}){0,8})")
@@ -43,6 +43,7 @@ def _classic() -> dict[str, tuple[str, Mapping[str, _Property]]]:
 
 
 _CLASSIC = _classic()
+_REVIEWED = _CLASSIC.pop("item")
 _ANY_ROOT = ",".join(f".{name}" for name in (*sorted(_ROOTS), *_CLASSIC))
 
 
@@ -98,7 +99,10 @@ class _Reader:
                 self._properties[node.mem_id] = properties
             elif "value" in classes or "value-title" in classes:
                 self._add_part(node)
-        if (thing := _thing(classes)) is not None:
+        thing = _thing(classes)
+        if thing is None and owner is not None and owner.classic is not None and "item" in classes:
+            thing = _reviewed(owner.classic)
+        if thing is not None:
             self._roots[node.mem_id] = _Root(node, attributes, *thing)
 
     def _owner(self, node: LexborNode) -> _Root | None:
@@ -180,6 +184,11 @@ def _thing(classes: list[str]) -> tuple[Thing, Mapping[str, _Property] | None] |
         return None
     properties = {name: target for _, names in found for name, target in names.items()}
     return Thing(sorted({kind for kind, _ in found})), properties
+
+
+def _reviewed(review: Mapping[str, _Property]) -> tuple[Thing, Mapping[str, _Property]] | None:
+    """Return an item for what a classic review is about."""
+    return (Thing([_REVIEWED[0]]), _REVIEWED[1]) if "item" in review else None
 
 
 def _properties(classes: list[str], classic: Mapping[str, _Property] | None) -> list[_Property]:

@@ -30,7 +30,7 @@ _MAX_HEADING = 100
 _HEADINGS = re.compile(
     r"\b(?:testimonials?|reviews|case stud(?:y|ies)|(?:success|customer|client) stories|voices of|"
     r"in the (?:news|press|media)|"
-    r"(?:customers?|clients?|people|users|guests|members|others|they) (?:say|think|love|tell)|trusted by|"
+    r"(?:customers?|clients?|people|users|visitors|members|others|they) (?:say|think|love|tell)|trusted by|"
     r"press (?:contact|enquiries|inquiries)|media contact|web ?design|web ?hosting|hosting|hosted by|website by|"
     r"data protection officer|"
     r"supervisory authority|ombudsman|(?:our|from our) (?:partners?|sponsors?|suppliers?)|sponsors|"

@@ -145,7 +145,7 @@ def test_the_live_view_says_what_is_going_on() -> None:
     assert "1316/1346" in bar
     assert lines == [
         "fetched  1,200 pages, 30 pending, 2 skipped",
-        "hosts    3 with a request in flight, 7 waiting",
+        "hosts    3 active, 7 waiting",
         *(f"           host-{n}.with-a-ver...ample-of-it.test dns_failed, next try in {n} s" for n in range(5)),
         "           and 2 more",
         "errors   http_404 12, timeout 2",

@@ -79,3 +79,13 @@ def test_an_ordinary_answer_cancels_nothing() -> None:
     assert sender.canceled == []
     requests.start(lease(3, "a.test", boot()), None)
     assert 3 in sender.done
+
+
+def test_a_host_is_active_for_a_while_after_its_request() -> None:
+    sender = Sender()
+    requests = in_flight(sender)
+    for fence, host in ((1, "a.test"), (2, "b.test")):
+        requests.start(lease(fence, host, boot()), None)
+    sender.done[1](1, answered(200))
+    assert requests.active_hosts(boot()) == 2
+    assert requests.active_hosts(boot() + 60) == 1, "b.test still has a request in flight"

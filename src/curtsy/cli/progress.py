@@ -157,7 +157,7 @@ def live_lines(counts: Counts, rate: float | None) -> list[str]:
     """What a crawl does now, for a terminal of 80 columns."""
     lines = [f"fetched  {sentence(replace(counts, failed={}, waiting=''), rate)}"]
     waiting = counts.waiting_hosts
-    lines.append(f"hosts    {counts.active_hosts:,} with a request in flight, {len(waiting):,} waiting")
+    lines.append(f"hosts    {counts.active_hosts:,} active, {len(waiting):,} waiting")
     lines += [
         f"           {middle(one.host, 36):<36} {one.cause}, next try in {math.ceil(one.in_s)} s"
         for one in waiting[:MOST_HOSTS]

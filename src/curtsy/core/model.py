@@ -435,6 +435,6 @@ class Counts:
     pending_render: int = 0
     #: dead letters by stage after fetching; their URLs are done
     failed_stages: dict[str, int] = field(default_factory=dict)
-    #: hosts with a request of this process in flight, and hosts that wait, soonest first; not kept
+    #: hosts to which this process sends requests, and hosts that wait, soonest first; not kept
     active_hosts: int = 0
     waiting_hosts: tuple[WaitingHost, ...] = ()

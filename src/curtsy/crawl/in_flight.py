@@ -45,6 +45,8 @@ _OF_BODY = re.compile(r"content-|transfer-|connection$|keep-alive$|trailer$|upgr
 #: a host whose crawl this process does not serve is not leased again for this long
 _FOREIGN_MS = 2_000
 _MAX_TROUBLED = 10_000
+#: a host counts as active for so long after its last request; the default delay is 1 s
+_RECENT_S = 5.0
 
 
 class Fetcher(Protocol):
@@ -94,6 +96,8 @@ class InFlight:
         self._blocked_at: dict[str, float] = {}
         #: when the last request that was sent ended
         self.last_end = boot()
+        #: hosts whose last request ended a moment ago, and when
+        self._recent: dict[str, float] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self._slow = SlowReading(
             settings, groups, documents, self._result, stored, crawl_cache.learn, on_back, self.blamed
@@ -104,6 +108,7 @@ class InFlight:
         self.under_way.clear()
         self.runs.clear()
         self._blocked_at.clear()
+        self._recent.clear()
         self.back.clear()
         self.idle_slots = 0
         self.starts.clear()
@@ -281,7 +286,7 @@ class InFlight:
         if outcome.started is None and outcome.fault in UNSENT:
             self.give_back(lease, wait_ms=250)
             return
-        self.last_end = boot()
+        self.last_end = self._recent[lease.host] = boot()
         if lease.entry.kind is Kind.ROBOTS:
             result = results.of_robots(lease, outcome, self._settings, self._rng)
             self._bring(result, result.release(hold=lease.entry.chain is None))
@@ -342,6 +347,11 @@ class InFlight:
             request.lease, outcome, request.context, self._settings, self._rng, request.previous,
             rules.robots if rules is not None else None, reading,
         )  # fmt: skip
+
+    def active_hosts(self, now: float) -> int:
+        """Hosts with a request in flight now or a moment ago: between two requests a host rests for its delay."""
+        self._recent = {host: ended for host, ended in self._recent.items() if now - ended < _RECENT_S}
+        return len({lease.host for lease in self.leases} | self._recent.keys())
 
     def _note_trouble(self, result: Result) -> None:
         host, effect, outcome = result.lease.host, result.effect, result.outcome

@@ -449,7 +449,7 @@ class Shift:
         return replace(
             counts,
             waiting=self.waits_for(),
-            active_hosts=len({lease.host for lease in self._in_flight.leases}),
+            active_hosts=self._in_flight.active_hosts(boot()),
             waiting_hosts=waiting_hosts(self._in_flight.troubled, boot()),
         )
 

@@ -38,7 +38,7 @@ for command in (
     LazyCommand(
         "bundle", "curtsy.cli.bundle:bundle", "Write a crawl to hand over: report, tables, audit."
     ),
-    LazyCommand("show", "curtsy.cli.show_page:show", "Show a stored page, redirect or error: its facts, or one part of it."),
+    LazyCommand("show", "curtsy.cli.show_page:show", "Show a stored page, redirect or error."),
     LazyCommand("audit", "curtsy.cli.results:audit", "Check the request log for impolite requests."),
     LazyCommand("explain", "curtsy.cli.results:explain", "Explain the state of a URL or a host."),
     LazyCommand("failures", "curtsy.cli.failures:app", "List dead letters, or replay them."),

@@ -37,7 +37,7 @@ def show(
     as_json: AsJson = False,
     api: Api = None,
 ) -> None:
-    """Show a stored page, redirect or error: its facts, or one part of it."""
+    """Show a stored page, redirect or error."""
     given = {
         "body": body, "headers": headers, "text": text, "markdown": markdown, "links": links,
         "records": with_records, "history": history,

@@ -45,7 +45,7 @@ _OF_BODY = re.compile(r"content-|transfer-|connection$|keep-alive$|trailer$|upgr
 #: a host whose crawl this process does not serve is not leased again for this long
 _FOREIGN_MS = 2_000
 _MAX_TROUBLED = 10_000
-#: a host counts as active for so long after its last request; the default delay is 1 s
+#: seconds for which a host counts as active after its last request; the default delay is 1 s
 _RECENT_S = 5.0
 
 

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 import stored
 from served import Served, serving
@@ -133,6 +134,7 @@ def test_every_export_is_the_same_over_the_api(
     assert len(here) > 0
     if out.endswith((".xlsx", ".warc.gz")):  # they contain the time of their making, or their own name
         assert [len(data) > 100 for data in there.values()] == [True]
+        assert [abs(len(data) - len(here[name])) < 30 for name, data in there.items()] == [True]
     else:
         assert here == there
 
@@ -146,6 +148,9 @@ def test_a_database_and_standard_output_work_over_the_api(run: Run, server: Serv
     with sqlite3.connect(tmp_path / "shop.sqlite") as db:
         assert db.execute("SELECT name FROM records").fetchall() == [("Tea",)]
         assert db.execute("SELECT quote FROM evidence").fetchall() == [("Tea",)]
+    assert run("export", "last", "--records", "--out", "shop.duckdb", "--api", server.url)[0] == 0
+    with duckdb.connect(tmp_path / "shop.duckdb", read_only=True) as opened:
+        assert opened.execute("SELECT name FROM records").fetchall() == [("Tea",)]
     code, out, _ = run("export", "last", "--api", server.url)
     assert (code, [json.loads(line)["url"] for line in out.splitlines()]) == (0, [url for url, _ in PAGES])
     assert (

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -136,6 +141,22 @@ def test_the_last_tick_of_beat_is_known(server: Server) -> None:
     assert beat_problem(None) == "no dispatcher (curtsy beat) has run in the last hour"
     assert beat_problem(12.2) == "no dispatcher (curtsy beat) has run for 12 s"
     assert beat_problem(9.0) is None
+
+
+def test_doctor_names_a_missing_beat(server: Server, tmp_path: Path) -> None:
+    def beat() -> dict[str, object]:
+        command = [sys.executable, "-m", "curtsy.cli", "doctor", "--json", "--data-dir", str(tmp_path)]
+        environment = os.environ | {"CURTSY_FRONTIER_URL": server.url}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        (found,) = (one for one in json.loads(done.stdout)["checks"] if one["what"] == "beat")
+        return dict(found)
+
+    on(server, lambda _: asyncio.sleep(0))
+    missing = beat()
+    assert "no dispatcher (curtsy beat) has run" in str(missing["found"])
+    assert "curtsy beat" in str(missing["repair"])
+    on(server, lambda fleet: fleet.mark_beat())
+    assert beat()["found"] == "runs"
 
 
 def test_metrics_of_all_processes_add_up(server: Server) -> None:

@@ -84,6 +84,12 @@ def test_the_shell_and_fetch_work_with_the_add_on(tmp_path: Path, site: SmallSit
         assert expected in said
 
 
+def test_the_guide_begins_with_what_a_killed_process_loses() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "how-to" / "scrapy.md").read_text("utf-8")
+    first = " ".join(guide.split("\n\n")[1].split())
+    assert "a killed process loses the feed lines that it has not flushed" in first
+
+
 def test_the_name_of_a_run() -> None:
     spider = Spider(name="one")
     assert name_of(spider, ["scrapy", "crawl", "one"]) == "one"

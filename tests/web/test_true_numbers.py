@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import json
 import re
+import subprocess
+import sys
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -92,6 +94,22 @@ def test_the_overview_counts_all_crawls_and_says_the_same_as_they_do(stack: Stac
     # The sums of dead letters on the overview may be 5 s old.
     wait_for(lambda: f"{pages} in the last hour" in page(stack, "/") or None)
     wait_for(lambda: f"Dead letters {failed.total()} URLs" in page(stack, "/") or None)
+
+
+def test_the_command_line_and_the_page_of_a_crawl_say_the_same(stack: Stack) -> None:
+    for one in stack.client.get("/v1/crawls?limit=3")["items"]:
+        counts = stack.client.get(f"/v1/crawls/{one['id']}")["counts"]
+        command = [sys.executable, "-m", "curtsy.cli", "status", one["id"], "--json"]
+        done = subprocess.run(
+            [*command, "--data-dir", str(stack.folder / ".curtsy")], capture_output=True, text=True, check=False
+        )
+        told = json.loads(done.stdout)
+        assert {name: told[name] for name in ("pages", "done", "failed")} == {
+            name: counts[name] for name in ("pages", "done", "failed")
+        }
+        text = page(stack, f"/crawls/{one['id']}")
+        assert re.search(rf"Pages {counts['pages']} ", text)
+        assert re.search(rf"Dead letters {sum(counts['failed'].values())} ", text)
 
 
 def test_metrics_count_pages_urls_and_dead_letters_as_crawls_do(stack: Stack) -> None:

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from crawl_folder import CrawlFolder, finish
 from small_site import Say, SmallSite, linking
+from waiting import until
 
 from curtsy.control import retention
 from curtsy.core import clock
@@ -157,6 +158,24 @@ def test_the_response_of_a_dead_letter_is_shown_everywhere(folder: CrawlFolder) 
         assert client.get("/responses/ffff").status_code == 404
     finally:
         app.extensions["curtsy"].close()
+
+
+def test_a_kill_loses_no_response_of_a_settled_url(tmp_path: Path) -> None:
+    missing = [f"/{n}" for n in range(80)]
+    with SmallSite({"/": linking(*missing)}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], commit_s=0.1)
+        try:
+            crawl = folder.start("crawl", f"{AT}/", "--delay", "0.05", "--json")
+            until(lambda: folder.has_pages(1) and folder.rows("SELECT count(*) FROM responses")[0][0] > 10)
+            crawl.kill()
+            crawl.communicate()
+            finish(folder.start("crawl", "--resume", "last", "--json"))
+        finally:
+            folder.close()
+        assert set(folder.ends().values()) == {"done", "done gone"}
+        assert answers(exported(folder, "warc")) == sorted(
+            [(f"{AT}/", 200), *((f"{AT}{path}", 404) for path in missing)]
+        )
 
 
 def test_responses_are_deleted_with_their_crawl(folder: CrawlFolder) -> None:

@@ -60,7 +60,8 @@ def test_mapped_tasks_wait_in_the_triggerer_and_not_on_workers(airflow: Airflow,
     )
     assert airflow.tries(dag) == {1}
     assert found["slot"] == TASKS
-    assert most >= TASKS // 4, "many of them wait in the triggerer at once"
+    assert found["none"] >= TASKS // 2, "most of them wait, and do so in the triggerer"
+    assert most > 1
     assert waited_s < MOST_WAITING * worked_s
     verdict = judge([line for line in web.requests()[before:] if line.host.partition(":")[0] in HOSTS], DELAY_S)
     assert verdict.requests >= TASKS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from crawl_folder import CrawlFolder
+from dns_server import dns_serving
 from small_site import Asked, Say, SmallSite, linking
 from waiting import until
 
@@ -131,3 +133,21 @@ def test_a_crawl_without_a_page_exits_with_1_and_says_why(tmp_path: Path) -> Non
         folder.close()
     assert crawl.returncode == 1
     assert "No page was fetched. http://a.small.test/: robots.txt disallows it by the line 'Disallow: /'." in said
+
+
+def test_a_name_that_does_not_exist_is_given_up_soon(tmp_path: Path) -> None:
+    """As a typo: `curtsy crawl example`. The resolver is on this machine."""
+
+    async def crawled() -> tuple[int, str]:
+        async with dns_serving({}) as dns:
+            folder = CrawlFolder(tmp_path, **PATIENT, dns_servers=[dns.address])
+            crawl = folder.start("crawl", "no-such-name")
+            said, _ = await asyncio.to_thread(crawl.communicate, timeout=50)
+            folder.close()
+        return crawl.returncode, said
+
+    code, said = asyncio.run(crawled())
+    assert code == 1
+    assert (
+        "No page was fetched. https://no-such-name/: no_such_host (its host no-such-name does not answer: DNS: " in said
+    )

@@ -215,8 +215,9 @@ def changes(
     for name, n in found["counts"].items():
         show.say(f"{name:<10} {n:,}")
     listed = [one for one in found["items"] if kind is not None or one["kind"] != "unchanged"]
-    if found.get("values_changed") is not None:
-        show.say(f"values     {found['values_changed']:,}")
+    values = found.get("values")  # not over the API
+    if values is not None:
+        show.say(f"values     {len(values):,}")
     if listed:
         show.say()
         show.table(["kind", "url", "why"], [(one["kind"], one["url"], one["why"]) for one in listed], wide)
@@ -225,13 +226,13 @@ def changes(
             show.say(f"\n{one['url']}")
             for line in one["text"]:
                 show.say(f"  {show.one_line(line, 200)}")
-    if found.get("values"):
+    if values:
         show.say()
         names = ("url", "field", "before", "now")
-        show.table(names, [[show.one_line(str(one[name]), 60) for name in names] for one in found["values"]], wide)
+        show.table(names, [[show.one_line(str(one[name]), 60) for name in names] for one in values[:limit]], wide)
     pages = sum(n for name, n in found["counts"].items() if name == kind or (kind is None and name != "unchanged"))
     _say_cut(pages, limit, "page")
-    _say_cut(found.get("values_changed", 0), limit, "value")
+    _say_cut(len(values or ()), limit, "value")
 
 
 def _say_cut(n: int, limit: int, what: str) -> None:

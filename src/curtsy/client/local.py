@@ -181,7 +181,7 @@ class LocalBackend:
             for one in found
         ]  # fmt: skip
         compared = {"crawl": report.crawl.id, "against": report.against.id}
-        return compared | {"counts": counts, "items": items, "values_changed": len(values), "values": values[:limit]}
+        return compared | {"counts": counts, "items": items, "values": values}
 
     # Dead letters
 

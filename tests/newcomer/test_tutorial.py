@@ -57,6 +57,9 @@ def test_a_wrong_exit_code_and_a_line_that_is_not_printed_are_problems() -> None
     assert Took(serve, 0, "serving 9 sites\n").problem is None
     assert "exit code 2, not 0" in (Took(serve, 2, "serving 9 sites\n").problem or "")
     assert "it does not print: serving 4 sites" in (Took(serve, 0, "listening\n").problem or "")
+    letters = "serving 1 site\nShow dead letters: curtsy failures list\n"
+    assert Took(serve, 1, letters).problem is None
+    assert "exit code 1, not 0" in (Took(serve, 1, f"No page was fetched.\n{letters}").problem or "")
 
 
 def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ def test_a_recipe_in_structured_data(html: str, made: schema.Schema) -> None:
         "<p class=wprm-recipe-ingredient>▢ 2 carrots</p></div>",
         "<div id=ingredients><table><tr><td>1 cup<td>beans<tr><td>2<td>carrots</table></div>",
         "<section class=ingredients__list><h3>For the soup:</h3><p>1 cup beans<p>2 carrots</section>",
+        f"<div class=field--name-field-ingredients><ul>{_ITEMS}</ul></div>",
+        f"<div class=ERSIngredients><ul>{_ITEMS}</ul></div>",
         f"<h2>Ingredients</h2><ul>{_ITEMS}</ul>{_METHOD}",
         f"<h2>Zutaten (für 2 Personen)</h2><h3>Suppe</h3><ul>{_ITEMS}</ul>"
         "<h2>Zubereitung</h2><ol><li>Rühren.<li>Kochen.</ol>",

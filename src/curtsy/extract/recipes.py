@@ -25,7 +25,7 @@ _ITEMS = frozenset(("li", "tr", "dd"))
 _BOXES = frozenset(("div", "section", "aside", "fieldset", "form", "details", "article"))
 _TAGS = _LISTS | _ITEMS | _BOXES | frozenset(("p", "span", "label", "a"))
 _MARKS = ("class", "id", "itemprop", "data-testid", "data-qe-id", "name", "property")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LABEL = re.compile(
     rf"\W{{0,4}}(?:the |die |les |los |gli |de )?{any_of('ingredient_labels')}"
     r"(?: ?\([^()]{0,40}\)| (?:for|für|pour|para|per|voor) .{1,40}"
@@ -199,18 +199,22 @@ def _tokens(node: LexborNode) -> list[list[str]]:
 _MARK_STEMS = ("utat", "kladni", "urovin", "ozzaval", "alzeme", "ings")
 
 
+def _rest(token: Sequence[str]) -> tuple[str, set[str]] | None:
+    """The word for ingredients and the words after it: `recipe-ingredients__item` -> ingredients, {item}."""
+    at = max((number for number, word in enumerate(token) if word in WORDS["ingredient_marks"]), default=None)
+    rest = set() if at is None else set(token[at + 1 :])
+    return None if at is None or rest & WORDS["ingredient_parts"] else (token[at], rest)
+
+
 def _is_one(token: Sequence[str]) -> bool:
     """Whether a mark ends with `ingredient`, or with `ingredients` and a word for an item."""
-    if not WORDS["ingredient_parts"].isdisjoint(token):
-        return False
-    of = [number for number, word in enumerate(token) if word in WORDS["ingredient_marks"]]
-    if not of:
-        return False
-    rest = set(token[of[-1] + 1 :])
-    if token[of[-1]] in _SINGULAR:
+    word, rest = _rest(token) or ("", set())
+    if word in _SINGULAR:
         return rest <= WORDS["ingredient_items"] | {"container", "wrapper", "text"}
-    return bool(rest) and token[-1] in WORDS["ingredient_items"] and rest <= WORDS["ingredient_items"] | {"list"}
+    return (
+        bool(word and rest) and token[-1] in WORDS["ingredient_items"] and rest <= WORDS["ingredient_items"] | {"list"}
+    )
 
 
 def _is_box(token: Sequence[str]) -> bool:
-    return not WORDS["ingredient_marks"].isdisjoint(token) and WORDS["ingredient_parts"].isdisjoint(token)
+    return _rest(token) is not None

@@ -75,7 +75,7 @@ def _values(line: str, leaf: Leaf) -> Iterator[Any]:
 
 
 if __name__ == "__main__":
-    for name in ("articles", "events", "jobs", "organizations", "products"):
+    for name in ("articles", "events", "jobs", "organizations", "organization_sites", "products"):
         right, other, told = shares(name)
         print(f"{name}: true {right:.3f} of {told['true']}, other {other:.3f} of {told['other']}")
         for key, count in told.items():

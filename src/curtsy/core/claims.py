@@ -60,6 +60,15 @@ class PageContext(Protocol):
     @property
     def prices(self) -> tuple[tuple[int, int], ...]: ...
 
+    @property
+    def marked(self) -> tuple[tuple[int, int, str], ...]: ...
+
+    @property
+    def foreign(self) -> tuple[tuple[int, int], ...]: ...
+
+    @property
+    def headed(self) -> tuple[tuple[int, int], ...]: ...
+
 
 @dataclass(frozen=True)
 class Source:
@@ -98,6 +107,16 @@ class Source:
     def prices(self) -> tuple[tuple[int, int], ...]:
         """Parts of the text that the markup calls prices."""
         return () if self.context is None else self.context.prices
+
+    @property
+    def marked(self) -> tuple[tuple[int, int, str], ...]:
+        """Short parts of the text with the words that the markup has for them: `job location address locality`."""
+        return () if self.context is None else self.context.marked
+
+    def is_foreign(self, start: int, end: int, *, by_heading: bool = False) -> bool:
+        """Return whether others say text[start:end], or it is about others; `by_heading`: if a heading says so."""
+        found = () if self.context is None else self.context.headed if by_heading else self.context.foreign
+        return any(first <= start and end <= last for first, last in found)
 
     @cached_property
     def sha256(self) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from selectolax.lexbor import LexborNode
+
 from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.content.styles import words
+from curtsy.extract import foreign_parts
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.bylines import names_in
 
@@ -29,6 +33,10 @@ _OTHER_PRICES = frozenset(
      "saving", "savings", "discount", "shipping", "delivery", "unit", "msrp", "rrp", "crossed", "label", "range",
      "filter")
 )  # fmt: skip
+_MARKED_TAGS = frozenset(("span", "div", "p", "strong", "b", "em", "li", "td", "dd", "a"))
+_MAX_MARKED = 120
+_MAX_AROUND = 4
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[:/_-]")
 #: share of the words of a heading that the title has too
 _REPEATED = 0.6
 
@@ -65,6 +73,25 @@ class HtmlContext:
         found = (one for one in visible.spans if 0 < one.end - one.start <= _MAX_PRICE)
         return tuple((one.start, one.end) for one in found if _is_price(one.node.attributes))
 
+    @cached_property
+    def marked(self) -> tuple[tuple[int, int, str], ...]:
+        """Spans of short elements that microdata, RDFa or microformats name, with these names."""
+        visible = prose.read(self._document.page_tree(), spans_of=_MARKED_TAGS)
+        found = (
+            (one.start, one.end, _markup_of(one.node))
+            for one in visible.spans
+            if 0 < one.end - one.start <= _MAX_MARKED
+        )
+        return tuple(one for one in found if one[2])
+
+    @cached_property
+    def foreign(self) -> tuple[tuple[int, int], ...]:
+        return tuple(foreign_parts.spans(self._document))
+
+    @cached_property
+    def headed(self) -> tuple[tuple[int, int], ...]:
+        return tuple(foreign_parts.headed(self._document))
+
     def _said(self, keys: tuple[str, ...]) -> list[str]:
         """Return the texts under these keys anywhere in the page's data."""
         found: list[str] = []
@@ -85,6 +112,26 @@ class HtmlContext:
 def _is_price(attributes: Mapping[str, str | None]) -> bool:
     named = words(attributes) | {(attributes.get(name) or "").lower() for name in ("itemprop", "property")}
     return not named.isdisjoint(_PRICES) and named.isdisjoint(_OTHER_PRICES)
+
+
+def _markup_of(node: LexborNode) -> str:
+    """Return the names of properties of an element and of the elements around it, as words; empty if it has none."""
+    own = _properties(node)
+    around: list[str] = []
+    at = node.parent
+    for _ in range(_MAX_AROUND if own else 0):
+        if at is None:
+            break
+        around += _properties(at)
+        at = at.parent
+    return " ".join(_CAMEL.sub(" ", name) for name in [*own, *around])
+
+
+def _properties(node: LexborNode) -> list[str]:
+    attributes = node.attributes
+    named = [attributes.get(name) or "" for name in ("itemprop", "property")]
+    formats = [one[2:] for one in (attributes.get("class") or "").split() if one.startswith(("p-", "u-"))]
+    return [one for text in named for one in text.split()] + formats
 
 
 def _share(heading: str, title: str) -> float:

@@ -15,7 +15,6 @@ from curtsy.content.documents.model import FileText
 from curtsy.content.structured import tidy
 from curtsy.core.claims import PageContext, Source, SourceKind
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
-from curtsy.extract import foreign_parts
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.page_context import HtmlContext
 from curtsy.extract.page_selection import roles_of
@@ -53,19 +52,11 @@ class PageSources:
 
     def is_of_others(self, start: int, end: int) -> bool:
         """Return whether a span of the text is in a testimonial, a case study or another part that is about others."""
-        return any(first <= start and end <= last for first, last in self._of_others)
-
-    @cached_property
-    def _of_others(self) -> list[tuple[int, int]]:
-        return [] if self.document is None else foreign_parts.spans(self.document)
+        return self.text.is_foreign(start, end)
 
     def is_headed_by_others(self, start: int, end: int) -> bool:
         """Return whether a span of the text is below a heading such as `Hosting` or `Press contact`."""
-        return any(first <= start and end <= last for first, last in self._headed)
-
-    @cached_property
-    def _headed(self) -> list[tuple[int, int]]:
-        return [] if self.document is None else foreign_parts.headed(self.document)
+        return self.text.is_foreign(start, end, by_heading=True)
 
     @cached_property
     def main(self) -> tuple[tuple[int, int], ...]:

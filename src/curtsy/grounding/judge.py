@@ -48,6 +48,8 @@ class _Place:
     passage: Passage
     start: int
     end: int
+    #: the markup names the field
+    marked: bool = False
 
 
 def is_grounded(field: Field) -> bool:
@@ -76,8 +78,8 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
         return _withheld(claim, value, "echo")
     suspect = echo is value_types.Echo.PROMPT and claim.rung is Rung.LLM
     places, problem = _places(claim, value)
-    for place in places:
-        related = _relates(claim, value, leaf, place)
+    for place in [*places, *_marked(claim, value, leaf, places)]:
+        related = place.marked or _relates(claim, value, leaf, place)
         passage = replace(place.passage, labelled=True) if related else place.passage
         ruling = follows(value, leaf, passage, suspect=suspect)
         if ruling.verdict is not None and related is False:
@@ -99,6 +101,8 @@ def _why_not_own(claim: Claim, leaf: Leaf, place: _Place) -> str:
     if not leaf.own or claim.rung is not Rung.LLM:
         return ""
     text = claim.source.text
+    if claim.source.is_foreign(place.start, place.end):
+        return "other_subject"
     start, end = sentence_around(text, place.start, place.end)
     return attribution.why_not_own(text[start:end], attribution.names_in(text[start:end], claim.source.url))
 
@@ -140,6 +144,18 @@ def _within(source: Source, start: int, end: int) -> Passage:
     if any(0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum() for at in (start, end)):
         text, start, end = text[start:end], 0, end - start
     return Passage(text=text, start=start, end=end, named=True, language=source.language)
+
+
+def _marked(claim: Claim, value: Any, leaf: Leaf, places: Sequence[_Place]) -> Iterator[_Place]:
+    """Yield the elements within a model's quote that are the value, and whose markup names the field."""
+    source = claim.source
+    if claim.rung is not Rung.LLM or source.kind is not SourceKind.TEXT or not isinstance(value, str):
+        return
+    for place in places:
+        for start, end, words in source.marked:
+            said = source.text[start:end]
+            if place.start <= start and end <= place.end and said == value and relation.names(leaf, words):
+                yield _Place(Passage(text=said, start=0, end=len(said), named=True), start, end, marked=True)
 
 
 def _at_pointer(text: str, span: json_pointer.ValueSpan) -> _Place:

@@ -134,6 +134,11 @@ _BESIDE_PRICE = frozenset(
      "kaufen", "seulement", "ttc", "ht", "dès", "acheter", "desde", "solo", "ahora", "comprar", "iva", "税込", "税別")
 )  # fmt: skip
 _MAX_NAMED = 5
+_PHONES = frozenset(("phone", "telephone", "tel", "mobile", "fax"))
+_MAILS = frozenset(("email", "mail"))
+_MIN_DIGITS = 5
+#: `ext. 12`, `1-800-FLOWERS`
+_MAX_LETTERS = 9
 _STARTS = frozenset(("start", "starts", "startdate", "begin", "begins"))
 _UPDATED = re.compile(
     r"\b(?:updated|modified|revised|aktualisiert|mis à jour|actualizado|aggiornato|bijgewerkt|zaktualizowano|обновлено)"
@@ -161,9 +166,21 @@ def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> boo
         return _is_of_date(names, leaf, value, source, start, end)
     if any(name in _MONEY for name in names) or last == "currency":
         return _is_price(value, quote, source, start, end) and not _is_of_other_item(leaf, quote, source)
-    if leaf.type in ("boolean", "enum") or any(name in _CONTACTS for name in names):
+    if any(name in _CONTACTS for name in names):
+        return _has_form(last, value) and not source.is_foreign(start, end, by_heading=True)
+    if leaf.type in ("boolean", "enum"):
         return True
     return _is_labelled(leaf, value, source, start, end)
+
+
+def _has_form(name: str, value: Any) -> bool:
+    """A phone number has digits and few letters, an e-mail address an `@`."""
+    if not isinstance(value, str):
+        return True
+    if name in _PHONES:
+        letters = sum(char.isalpha() for char in value)
+        return sum(char.isdigit() for char in value) >= _MIN_DIGITS and letters <= _MAX_LETTERS
+    return "@" in value or name not in _MAILS
 
 
 def _is_of_agency(value: Any, source: Source, start: int) -> bool:

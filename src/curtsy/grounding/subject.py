@@ -196,7 +196,8 @@ def _is_noted(text: str, lead: str, clause: str) -> bool:
     if _any("deeds", start=True).search(clause):
         return not _any("others").search(lead)
     words = _words(clause)
-    return text[-1:] not in (".", "!") and len(words) <= 2 * _NEAR and _has_thing(words)
+    has_figure = any(char.isdigit() for char in text)
+    return has_figure and text[-1:] not in (".", "!") and len(words) <= 2 * _NEAR and _has_thing(words)
 
 
 # Japanese

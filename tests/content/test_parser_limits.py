@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import timeit
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -62,3 +64,18 @@ def test_pages_of_every_day_are_ordinary(html: bytes) -> None:
 )
 def test_pages_beyond_a_bound_are_not(html: bytes) -> None:
     assert not _is_ordinary(html)
+
+
+@pytest.mark.parametrize("mark", [b"<!--", b"<script>", b"a < b <!--"])
+def test_a_comment_does_not_begin_within_a_tag(mark: bytes) -> None:
+    links = b"".join(b'<p><a href="/%d">link</a></p>' % number for number in range(2_000))
+    html = b'<body><a title="' + mark + b'" href="/first">first</a>' + links
+    assert tame(html) == (html, False)
+
+
+def test_time_grows_with_the_number_of_comments_within_tags() -> None:
+    def seconds(times: int) -> float:
+        html = b'<a title="<!--"><!-- x --><script>1</script> < ' * times
+        return min(timeit.repeat(lambda: _without_text(html), number=1, repeat=3))
+
+    assert seconds(40_000) < 12 * seconds(10_000)

@@ -212,16 +212,27 @@ def _without_text(html: bytes) -> bytes:
     An unclosed part extends to the end of the page, as in a browser.
     """
     parts: list[bytes] = []
-    at = 0
-    while (found := _TEXT.search(html, at)) is not None:
+    at = next_at = 0
+    while (found := _TEXT.search(html, next_at)) is not None:
+        if (end := _end_of_tag_around(html, next_at, found.start())) is not None:
+            next_at = end
+            continue
         # `<!-->` is a whole comment.
         comment = found[0] == b"<!--"
         end = html.find(b"-->", found.start() + 2) if comment else html.find(b"</" + found[0][1:], found.end())
         begin = found.start() + 2 if comment else _tag_end(html, found.start())
         end = len(html) if end < 0 else max(end, begin)
         parts += (html[at:begin], b" " * (end - begin))
-        at = end
+        at = next_at = end
     return b"".join((*parts, html[at:])) if parts else html
+
+
+def _end_of_tag_around(html: bytes, start: int, at: int) -> int | None:
+    """Where the tag ends that begins after `start` and has the byte `at` in it, as in `<a title="<!--">`."""
+    begin = html.rfind(b"<", start, at)
+    while begin >= 0 and (found := _TAG.match(html, begin)) is None:
+        begin = html.rfind(b"<", start, begin)
+    return found.end() if begin >= 0 and found is not None and found.end() > at else None
 
 
 def _tag_end(html: bytes, at: int) -> int:

@@ -1,4 +1,4 @@
-"""The tutorial, run as it is written."""
+"""Pages of the documentation, run as they are written. tests/cli/test_tutorial.py runs the tutorial."""
 
 from __future__ import annotations
 
@@ -60,14 +60,6 @@ def test_a_wrong_exit_code_and_a_line_that_is_not_printed_are_problems() -> None
     letters = "serving 1 site\nShow dead letters: curtsy failures list\n"
     assert Took(serve, 1, letters).problem is None
     assert "exit code 1, not 0" in (Took(serve, 1, f"No page was fetched.\n{letters}").problem or "")
-
-
-def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
-    took = list(run(tmp_path))
-    assert [one.problem for one in took if one.problem] == []
-    assert {"tinyweb", "crawl", "export", "bundle", "changes"} <= {
-        line.split()[1] for one in took for line in one.step.script.splitlines() if line.startswith("curtsy ")
-    }
 
 
 MANY_SITES = TUTORIAL.parent / "how-to" / "many-sites.md"

@@ -45,6 +45,16 @@ def test_four_answers_make_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (again.returncode, "job already has curtsy.toml and seeds.txt" in again.stderr) == (2, True)
 
 
+def test_a_wrong_answer_is_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "seeds.txt").touch()
+    answers = "ftp://a.test/\na.test\nFounded Year\nnews\nme@example.org\ntaken\njob\n"
+    done = curtsy(tmp_path, "init", input=answers)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Error: ") == 3
+    assert (tmp_path / "job" / "seeds.txt").read_text().splitlines()[1:] == ["https://a.test/"]
+
+
 @pytest.mark.parametrize("name", list(project.PROFILES))
 def test_every_profile_is_a_valid_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     project.write(tmp_path, project.files_of(project.PROFILES[name], ["https://a.test/"], 'x"\n@example.org'))

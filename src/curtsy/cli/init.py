@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -12,6 +13,8 @@ from curtsy.cli.options import AsJson
 from curtsy.control import project
 from curtsy.core.errors import UsageError
 from curtsy.grounding import schema as schemas
+
+T = TypeVar("T")
 
 
 def init(
@@ -41,23 +44,52 @@ def init(
 
     Curtsy asks for everything that the options leave out. Afterwards, `curtsy crawl` in that folder needs no options.
     """
-    given = sites or ([] if from_ else typer.prompt("Sites (URLs, with spaces between)").split())
-    found = list(seeds.read(given, from_))
-    if not found:
-        raise UsageError("Name at least one site, or a file with --from.")
+    if sites or from_:
+        found = _sites(sites or [], from_)
+    else:
+        found = _ask("Sites (URLs, with spaces between)", lambda answer: _sites(answer.split(), None))
     if profile is None and columns is None:
-        wanted = typer.prompt(f"What do you want from them ({', '.join(project.PROFILES)}, or columns)")
-        profile, columns = (wanted, None) if wanted in project.PROFILES else (None, wanted)
-    chosen, schema = _job(profile, columns, per)
+        question = f"What do you want from them ({', '.join(project.PROFILES)}, or columns)"
+        chosen, schema = _ask(question, lambda answer: _wanted(answer, per))
+    else:
+        chosen, schema = _job(profile, columns, per)
     contact = contact or typer.prompt("Contact for the owners of the sites (e-mail address or URL)")
-    place = folder or Path(typer.prompt("Folder", default="."))
     files = project.files_of(chosen, found, contact, schema)
-    project.write(place, files)
+
+    def write(place: Path) -> Path:
+        project.write(place, files)
+        return place
+
+    place = write(folder) if folder else _ask("Folder", lambda answer: write(Path(answer)), default=".")
     if as_json:
         show.document({"folder": str(place), "files": sorted(files), "sites": len(found)})
         return
     show.say(f"{show.number(len(files), 'file')} written to {place}: {', '.join(sorted(files))}")
     show.say("Next: " + ("" if place == Path() else f"cd {place} && ") + "curtsy crawl")
+
+
+def _ask(question: str, read: Callable[[str], T], default: str | None = None) -> T:
+    """Ask until the answer is valid."""
+
+    def checked(answer: str) -> T:
+        try:
+            return read(answer)
+        except UsageError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    found: T = typer.prompt(question, default=default, value_proc=checked)
+    return found
+
+
+def _sites(given: list[str], file: Path | None) -> list[str]:
+    found = list(seeds.read(given, file))
+    if not found:
+        raise UsageError("Name at least one site, or a file with --from.")
+    return found
+
+
+def _wanted(answer: str, per: str) -> tuple[project.Profile, dict[str, object] | None]:
+    return _job(answer, None, per) if answer in project.PROFILES else _job(None, answer, per)
 
 
 def _job(profile: str | None, columns: str | None, per: str) -> tuple[project.Profile, dict[str, object] | None]:

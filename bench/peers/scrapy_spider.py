@@ -63,11 +63,14 @@ def main() -> None:
     parser.add_argument("seeds", type=Path)
     parser.add_argument("--robots", action="store_true")
     parser.add_argument("--all-hosts", action="store_true", dest="all_hosts", help="the hosts are addresses")
+    parser.add_argument("--per-domain", type=int, dest="per_domain", help="requests at once on one host")
     options = parser.parse_args()
     resolver = f"{__name__}.Loopback"
     settings = BROAD_CRAWL | {"ROBOTSTXT_OBEY": options.robots}
     if not options.all_hosts:
         settings["TWISTED_DNS_RESOLVER"] = resolver
+    if options.per_domain is not None:
+        settings["CONCURRENT_REQUESTS_PER_DOMAIN"] = options.per_domain
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(Everything)
     process.crawl(crawler, seeds=options.seeds.read_text().split(), all_hosts=options.all_hosts)

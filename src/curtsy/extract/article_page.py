@@ -40,7 +40,7 @@ _AUTHOR_LABEL = re.compile(
     rf"\W{{0,3}}(?:{any_of('author_labels')}(?:\s{{0,2}}[:：／]\s{{0,2}}|\s)|{any_of('author_phrases')}\s)\S",
     re.IGNORECASE,
 )
-_ASIDE_TAGS = frozenset(("aside", "nav", "figure", "figcaption", "form"))
+_ASIDE_TAGS = frozenset(("aside", "nav", "figure", "figcaption", "form", "blockquote"))
 #: an item of microdata without the heading of the page is a teaser
 _OTHER_ITEM = re.compile(r"/(?:[A-Za-z]{0,20}Article|BlogPosting|[A-Za-z]{0,20}Event|Product|CreativeWork|ListItem)$")
 _TIME = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]")
@@ -218,7 +218,9 @@ class ArticlePage:
         found = {
             self.text[one.start : one.end].strip(): one
             for one in self._spans
-            if one.node.tag == "a" and "author" in (one.node.attributes.get("rel") or "").split()
+            if one.node.tag == "a"
+            and "author" in (one.node.attributes.get("rel") or "").split()
+            and not any(at.tag == "footer" or _marked_other(at) for at in _chain(one.node, self._around_heading))
         }
         found.pop("", None)
         if len(found) != 1:
@@ -231,7 +233,7 @@ class ArticlePage:
         found: dict[str, Part] = {}
         for start, end in _lines(self.text):
             text = self.text[start:end]
-            if len(text) > _MAX_LABELLED_AUTHOR or not _AUTHOR_LABEL.match(text) or self._is_line_beside(start):
+            if len(text) > _MAX_LABELLED_AUTHOR or not _AUTHOR_LABEL.match(text) or self.is_line_beside(start):
                 continue
             found[text.strip()] = Part(start, end, text, "", "line", "", "")
         return list(found.values()) if len(found) == 1 else []
@@ -259,16 +261,37 @@ class ArticlePage:
                 continue
             if start + label.end() == end and number + 1 < len(every):
                 end = every[number + 1][1]
-            if end - start <= _MAX_TEXT and not self._is_line_beside(start):
+            if end - start <= _MAX_TEXT and not self.is_line_beside(start):
                 yield Part(start, end, self.text[start:end], "", "line", "", "")
                 found += 1
             if found == _MAX_LABELLED:
                 break
 
-    def _is_line_beside(self, start: int) -> bool:
+    def is_line_beside(self, start: int) -> bool:
         """Whether a line is in a teaser or a comment. Labels tell dates of the article in boxes at its side."""
-        around = [one.node for one in self._spans if one.start <= start < one.end]
-        return any(_marked_other(at) for node in around for at in _chain(node, self._around_heading))
+        node = self._innermost.get(start)
+        return node is not None and any(map(_marked_other, _chain(node, self._around_heading)))
+
+    @cached_property
+    def _innermost(self) -> dict[int, LexborNode]:
+        """The innermost element at the beginning of each line."""
+        found: dict[int, LexborNode] = {}
+        # An element comes after those in it.
+        nested = (one for one in reversed(self._spans) if one.end > one.start)
+        spans = sorted(nested, key=lambda one: (one.start, -one.end))
+        around: list[prose.Span] = []
+        at = 0
+        for start, _ in _lines(self.text):
+            while at < len(spans) and spans[at].start <= start:
+                while around and around[-1].end <= spans[at].start:
+                    around.pop()
+                around.append(spans[at])
+                at += 1
+            while around and around[-1].end <= start:
+                around.pop()
+            if around:
+                found[start] = around[-1].node
+        return found
 
 
 def _chain(node: LexborNode, until: frozenset[int]) -> Iterator[LexborNode]:

@@ -42,6 +42,8 @@ def fitting(claims: Sequence[Claim], pages: Sequence[PageSources]) -> list[Claim
         page = known.get(claim.source.page)
         if page is None or not isinstance(claim.value, str):
             kept.append((0, claim))
+        elif claim.source.locator.startswith("css:a[") and " ".join(claim.source.text.split()) not in page.links:
+            continue  # a hidden link: a trap for robots
         elif _is_mail(claim.value):
             rank = _mail_rank(claim, page)
             kept += [] if rank is None else [(rank, claim)]

@@ -63,21 +63,33 @@ def spans(document: Document) -> list[tuple[int, int]]:
 def headed(document: Document) -> list[tuple[int, int]]:
     """Return the spans from such a heading to the next heading of its level, or to the end of its section."""
     visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
-    headings = [one for one in visible.spans if one.node.tag in _LEVELS]
-    sections = [one for one in visible.spans if one.node.tag in _SECTIONS]
-    return [
-        (one.start, _end(one, headings, sections, len(visible.text)))
-        for one in headings
-        if _HEADINGS.search(visible.text[one.start : min(one.end, one.start + _MAX_HEADING)])
-    ]
-
-
-def _end(heading: prose.Span, headings: list[prose.Span], sections: list[prose.Span], last: int) -> int:
-    level = _LEVELS[heading.node.tag or ""]
-    ends = [one.start for one in headings if one.start > heading.start and _LEVELS[one.node.tag or ""] <= level]
-    ends += [one.end for one in sections if one.start <= heading.start < one.end]
-    ends += [one.start for one in sections if one.node.tag == "footer" and one.start > heading.start]
-    return min(ends, default=last)
+    last = len(visible.text)
+    found: list[tuple[int, int]] = []
+    ends: dict[int, int] = {}  # number of the span of a heading -> where the section around it ends
+    open_sections: list[int] = []
+    spans = sorted(visible.spans, key=lambda one: (one.start, one.node.tag in _LEVELS, -one.end))
+    for number, one in enumerate(spans):
+        while open_sections and open_sections[-1] <= one.start:
+            open_sections.pop()
+        if one.node.tag in _SECTIONS:
+            open_sections.append(min([one.end, *open_sections[-1:]]))
+        else:
+            ends[number] = open_sections[-1] if open_sections else last
+    following = [last] * 7  # the next heading of each level or above, or the next footer
+    at = len(spans)
+    while at:
+        first = at - 1  # spans that begin at one place do not end each other
+        while first and spans[first - 1].start == spans[at - 1].start:
+            first -= 1
+        for number in range(first, at):
+            one = spans[number]
+            if number in ends and _HEADINGS.search(visible.text[one.start : min(one.end, one.start + _MAX_HEADING)]):
+                found.append((one.start, min(ends[number], following[_LEVELS[one.node.tag or ""]])))
+        for one in spans[first:at]:
+            least = 1 if one.node.tag == "footer" else _LEVELS.get(one.node.tag or "", 7)
+            following[least:] = [one.start] * (7 - least)
+        at = first
+    return found[::-1]
 
 
 def _is_foreign(span: prose.Span) -> bool:

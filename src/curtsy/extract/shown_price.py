@@ -9,12 +9,15 @@ are close to each other, none is found.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
 from curtsy.content import text as prose
+from curtsy.content.main_content.phrases import MAX_HEADING, leads_elsewhere
 from curtsy.extract.article_words import any_of
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
@@ -33,7 +36,9 @@ _PRICE = re.compile(
     r"(?:^|[\s_\-])(?:price|prices|preis|prix|precio|prezzo|prijs|cena|pris)(?:$|[\s_\-])", re.IGNORECASE
 )
 _OLD = re.compile(rf"(?:^|[\s_\-]){any_of('old_price_marks')}(?:$|[\s_\-])", re.IGNORECASE)
-_OTHER_BEFORE = re.compile(rf"(?:^|\W){any_of('not_price_before')}\W{{0,6}}$", re.IGNORECASE)
+_OTHER_BEFORE = re.compile(
+    rf"(?:^|\W)(?:{any_of('not_price_before')}|\d{{1,3}} ?[x×]|\d{{1,3}} for)\W{{0,6}}$", re.IGNORECASE
+)
 _OTHER_AFTER = re.compile(rf"\W{{0,3}}/|\W{{0,3}}{any_of('not_price_after')}(?:\W|$)", re.IGNORECASE)
 _OTHER_LINE = re.compile(rf"\b(?:{any_of('not_price_before')}|{any_of('not_price_after')}|from|ab)\b", re.IGNORECASE)
 _LABEL = re.compile(
@@ -79,8 +84,16 @@ class _Shown:
             for at in (one.start, one.end)
             if self.text[max(0, at - 1) : at].isalnum() and self.text[at : at + 1].isalnum()
         }
+        self._cuts = sorted(self._seams)
         heading = page.article.heading
         self._heading = None if heading is None else heading[1]
+        #: where a section about other products begins: `You may also like`
+        self._stop = min(
+            (one.start for one in self._spans
+             if one.node.tag in ("h2", "h3", "h4") and one.start >= (self._heading or 0)
+             and leads_elsewhere(self.text[one.start : min(one.end, one.start + MAX_HEADING)])),
+            default=len(self.text),
+        )  # fmt: skip
 
     # Where prices are
 
@@ -92,19 +105,19 @@ class _Shown:
         )
         last = -1
         for one in spans[:_MAX_ELEMENTS]:
-            if one.start >= last and not self._article.is_beside(one.node):
+            if last <= one.start < self._stop and not self._article.is_beside(one.node):
                 last = one.end
                 yield from self._candidate(one.start, one.end, bare=True)
 
     def labelled(self) -> Iterator[_Candidate]:
         """Lines such as `Price: $16.50`; the amount may be in the next line."""
-        every = list(self._lines(0, len(self.text)))
-        for (start, end), after in zip(every, [*every[1:], (0, 0)], strict=True):
+        every = list(self._lines(0, self._stop))
+        for (start, end), after in zip(every, [*every[1:], (0, 0)], strict=False):  # a page may have no lines
             label = _LABEL.match(self.text, start, end) if end - start <= _MAX_LINE else None
             if label is None:
                 continue
             at, stop = (label.end(), end) if label.end() < end else after
-            if stop - at <= _MAX_SHORT:
+            if stop - at <= _MAX_SHORT and not self._article.is_line_beside(start):
                 yield from self._candidate(at, stop)
 
     def above_button(self) -> Iterator[_Candidate]:
@@ -128,7 +141,7 @@ class _Shown:
     # Which one it is
 
     def only(self, found: Iterable[_Candidate]) -> Price | None:
-        every = list(found)
+        every = list(islice(found, _MAX_ELEMENTS))
         prices = [price for _, price in every if price is not None]
         return prices[0] if prices and len(prices) == len(every) and len({one.value for one in prices}) == 1 else None
 
@@ -157,7 +170,7 @@ class _Shown:
             yield start, found[0] if same else None
 
     def _amounts(self, start: int, end: int) -> Iterator[Price]:
-        cuts = sorted(at for at in self._seams if start < at < end)
+        cuts = self._cuts[bisect_right(self._cuts, start) : bisect_left(self._cuts, end)]
         for first, last in zip([start, *cuts], [*cuts, end], strict=True):
             yield from self._of_piece(first, last)
 
@@ -174,7 +187,7 @@ class _Shown:
 
     def _bare(self, start: int, end: int) -> Iterator[Price]:
         value = self._value(self.text[start:end])
-        if value is not None and not any(start < at < end for at in self._seams):
+        if value is not None and bisect_right(self._cuts, start) == bisect_left(self._cuts, end):
             yield Price(value, start, end, frozenset())
 
     def _value(self, text: str) -> float | None:
@@ -197,6 +210,8 @@ class _Shown:
             return True
         line = text.rfind("\n", 0, number.start) + 1
         first, last = self._with_sign(text, number)
+        if text[first : first + 1] in ("-", "−", "–") and not text[line:first].strip():
+            return True  # `-$5`: what is saved
         return bool(
             _OTHER_BEFORE.search(text[max(line, first - 24) : first]) or _OTHER_AFTER.match(text[last : last + 24])
         )
@@ -217,4 +232,6 @@ def _marks(node: LexborNode) -> str:
 
 
 def _is_struck(node: LexborNode) -> bool:
-    return node.tag in _STRUCK_TAGS or _OLD.search(_marks(node)) is not None
+    if node.tag in _STRUCK_TAGS or "line-through" in (node.attributes.get("style") or ""):
+        return True
+    return _OLD.search(_marks(node)) is not None

@@ -23,6 +23,8 @@ ENOUGH = 4
 _DOMAIN = 2
 _MAX_WORDS = 8
 _MAX_CHARS = 80
+#: characters of a name with its description
+_MAX_DESCRIBED = 500
 _MIN_SHARED = 4
 _SEPARATOR = re.compile(r" [|–—·•»:-] |: | ?[|»·•｜] ?")
 _BY = re.compile(
@@ -127,6 +129,8 @@ def without_description(name: str, host: str) -> str:
     >>> without_description("Purdue University", "www.purdue.test")
     'Purdue University'
     """
+    if len(name) > _MAX_DESCRIBED:
+        return name
     words = [found.span() for found in _WORD.finditer(name)]
     wanted = {_squeezed(host.removeprefix("www.")), _squeezed((registrable_domain(host) or host).partition(".")[0])}
     for first in range(len(words)):

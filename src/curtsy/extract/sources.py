@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from curtsy.content import text as prose
 from curtsy.content.charset import charset_of, decode, media_type
 from curtsy.content.document import Document, is_html
 from curtsy.content.documents.layout import FileLayout
@@ -73,6 +74,15 @@ class PageSources:
             parts += (_NOT_BREAK.sub(" ", text[at:start]), text[start:end])
             at = end
         return "".join(parts)
+
+    @cached_property
+    def links(self) -> frozenset[str]:
+        """Addresses and texts of the links that a reader sees."""
+        if self.document is None:
+            return frozenset()
+        shown = prose.read(self.document.page_tree(), spans_of=frozenset(("a",))).spans
+        pairs = ((one.node.attributes.get("href") or "", one.node.text()) for one in shown)
+        return frozenset(" ".join(text.split()) for pair in pairs for text in pair)
 
     @cached_property
     def words(self) -> int:

@@ -160,7 +160,24 @@ def claims(
             found += _of_list(page, some, {leaf.path: _of_leaf(schema, leaf, reader) for leaf in some})
         else:
             found += [_claim(page, some[0].path, *said) for said in _of_leaf(schema, some[0], about_one)]
-    return found
+    return _of_one_offer(found)
+
+
+def _of_one_offer(found: list[Claim]) -> list[Claim]:
+    """Of several currencies, only the one beside the price counts."""
+    price = next((one for one in found if one.path == "/price"), None)
+    many = [one for one in found if one.path == "/currency"]
+    if price is None or len({one.value for one in many}) < 2:
+        return found
+    place = _parent(price)
+    beside = [one for one in many if _parent(one) == place] or [
+        one for one in many if f"{place}/".startswith(f"{_parent(one)}/")
+    ]
+    return [one for one in found if one not in many or one in beside]
+
+
+def _parent(claim: Claim) -> str:
+    return claim.source.locator.rpartition("/")[0]
 
 
 def _titles(page: PageSources) -> list[str]:

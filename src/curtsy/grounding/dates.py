@@ -8,9 +8,11 @@ nothing raises.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import NamedTuple
 
 from curtsy.grounding.cldr import MONTHS, ascii_digits, date_order
@@ -140,10 +142,11 @@ class Stated:
 
 def dates(text: str) -> Iterator[Stated]:
     """Yield all dates with at least a month; a bare year is a number."""
-    taken: list[tuple[int, int]] = []
+    taken: list[tuple[int, int]] = []  # in order, without overlaps
     for found in _found(text):
-        if not any(start < found.end and found.start < end for start, end in taken):
-            taken.append((found.start, found.end))
+        at = bisect_left(taken, (found.end,))
+        if not at or taken[at - 1][1] <= found.start:
+            taken.insert(at, (found.start, found.end))
             yield found
 
 
@@ -239,16 +242,25 @@ def settled(stated: Stated, text: str, language: str | None) -> Day | None:
 
 def _by_clues(stated: Stated, text: str) -> Day | None:
     """Another date of the text has the same day, or shows the order of numeric dates."""
-    others = [one for one in dates(text) if (one.start, one.end) != (stated.start, stated.end)]
-    same = {one.days[0] for one in others if len(one.days) == 1} & set(stated.days)
+    places, shown = _clues(text)
+    same = {day for day in stated.days if places.get(day, frozenset()) - {(stated.start, stated.end)}}
     if len(same) == 1:
         return next(iter(same))
-    shown = {_order_shown(found) for found in _BY_POSITION.finditer(ascii_digits(text)) if found["mark"] == "/"}
-    shown.discard(None)
     if len(shown) != 1:
         return None
     # The first reading has the day first.
     return stated.days[0] if "dmy" in shown else stated.days[1]
+
+
+@lru_cache(maxsize=8)
+def _clues(text: str) -> tuple[dict[Day, set[tuple[int, int]]], frozenset[str]]:
+    """The places of each day that is certain, and the orders that numeric dates show."""
+    places: dict[Day, set[tuple[int, int]]] = {}
+    for one in dates(text):
+        if len(one.days) == 1:
+            places.setdefault(one.days[0], set()).add((one.start, one.end))
+    shown = (_order_shown(found) for found in _BY_POSITION.finditer(ascii_digits(text)) if found["mark"] == "/")
+    return places, frozenset(one for one in shown if one is not None)
 
 
 def _order_shown(found: re.Match[str]) -> str | None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 from crawl_folder import CrawlFolder, finish
 from small_site import Say, SmallSite, linking
 from waiting import until
 
+from curtsy.cli import main
 from curtsy.control import retention
 from curtsy.core import clock
+from curtsy.core.errors import UsageError
 from curtsy.export import page_increments, streams
 from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.request import ExportRequest
@@ -90,6 +94,27 @@ def test_an_archive_has_every_response_and_nothing_else_counts_them(folder: Craw
     assert b"not for archives" not in b"".join(
         gzip.decompress(path.read_bytes()) for path in folder.settings().segments_dir.iterdir()
     )
+
+
+def test_a_crawl_without_pages_has_an_archive(folder: CrawlFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.crawl(f"{AT}/gone", f"{AT}/refused")
+    expected = [(f"{AT}/gone", 404), (f"{AT}/refused", 403)]
+    assert answers(exported(folder, "warc")) == expected
+    out = folder.path / "t.warc.gz"
+    given = ["curtsy", "export", "--out", str(out), "--data-dir", str(folder.data)]
+    with patch.object(sys, "argv", given), pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert f"0 pages and 2 other responses written to {out}" in capsys.readouterr().err
+    assert answers(out.read_bytes()) == expected
+    with pytest.raises(UsageError, match="has no pages"):
+        exported(folder, "jsonl")
+
+
+def test_a_crawl_without_any_response_has_no_archive(folder: CrawlFolder) -> None:
+    folder.crawl(f"{AT}/hidden")
+    with pytest.raises(UsageError, match="has no pages"):
+        exported(folder, "warc")
 
 
 def test_a_long_error_is_cut_and_says_so(folder: CrawlFolder) -> None:

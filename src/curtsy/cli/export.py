@@ -127,6 +127,8 @@ def _say(done: Document, wanted: ExportRequest, out: str | None, incremental: bo
     elif out is not None:
         kind = {"urls": "URL"}.get(shown, shown.removesuffix("s"))
         amount = f"All {kind}s" if done["rows"] is None else show.number(done["rows"], kind)
+        if n := done.get("others"):
+            amount = f"0 pages and {show.number(n, 'other response')}"
         new = amount.replace(" ", " new ", 1) if incremental else amount
         show.note(f"{new} written to {', '.join(done['files'] or [out])}")
         say_held(done)

@@ -398,7 +398,8 @@ class LocalBackend:
             rows = PageRows(store, segments, found, wanted.content, limits_of(self.settings), progress)
             n, files = writing.write(rows, wanted, target, incremental=incremental)
             held = _held(store, found) if wanted.what in ("records", "tables") else 0
-        return {"id": found.id, "rows": n, "files": files, "held": held}
+            others = _others(store, found) if wanted.format == "warc" and not n and not incremental else 0
+        return {"id": found.id, "rows": n, "files": files, "held": held, "others": others}
 
     def bundle(self, crawl: str, target: Target) -> Document:
         with self._store() as store, closing(segments_of(self.settings)) as segments:
@@ -416,6 +417,12 @@ class LocalBackend:
     def _crawl(store: Store, id: str) -> Crawl:
         with store.read() as tx:
             return crawls.get(tx, id, members=False)
+
+
+def _others(store: Store, crawl: Crawl) -> int:
+    """The number of its redirects and errors."""
+    with store.read() as tx:
+        return responses.how_many(tx, crawl.n)
 
 
 def _body(tx: Any, segments: SegmentStore, page: Page) -> bytes | None:

@@ -16,6 +16,7 @@ from curtsy.export.tables import Format, Table, Tally
 from curtsy.export.zipped import File, zipped
 from curtsy.services.document_process import limits_of
 from curtsy.store import pages as stored_pages
+from curtsy.store import responses
 from curtsy.store.engine import Store
 
 _ENDINGS = {"warc": "warc.gz", "markdown": "zip"}
@@ -28,7 +29,7 @@ class Streamed(NamedTuple):
 
 def export(store: Store, settings: Settings, crawl: Crawl, wanted: ExportRequest) -> Streamed:
     """The file of an export. UsageError if there is nothing to export; nothing is opened before the first block."""
-    check_any(store, crawl, wanted.what)
+    check_any(store, crawl, wanted)
     ending = "zip" if wanted.is_folder else _ENDINGS.get(wanted.format, wanted.format)
     name = f"{crawl.id[:13]}-{wanted.what}.{ending}"
     return Streamed(name, _blocks(store, settings, crawl, wanted, name))
@@ -36,7 +37,7 @@ def export(store: Store, settings: Settings, crawl: Crawl, wanted: ExportRequest
 
 def bundled(store: Store, settings: Settings, crawl: Crawl, audit: dict[str, object]) -> Streamed:
     """The bundle of a crawl as a zip file."""
-    check_any(store, crawl, "pages")
+    check_any(store, crawl, ExportRequest())
 
     def blocks() -> Iterator[bytes]:
         segments = segments_of(settings)
@@ -48,17 +49,19 @@ def bundled(store: Store, settings: Settings, crawl: Crawl, audit: dict[str, obj
     return Streamed(f"{crawl.id[:13]}-bundle.zip", blocks())
 
 
-def check_any(store: Store, crawl: Crawl, what: str) -> None:
+def check_any(store: Store, crawl: Crawl, wanted: ExportRequest) -> None:
     """Raise UsageError if there is nothing to export: an empty file would look like a result."""
-    if what == "urls":
+    if wanted.what == "urls":
         url_tables.tables(store, crawl)
         return
-    if what != "pages":
+    if wanted.what != "pages":
         record_tables.check(store, crawl)
         return
     with store.read() as tx:
-        n = stored_pages.how_many(tx, crawl.n)
-    if not n:
+        found = bool(stored_pages.how_many(tx, crawl.n))
+        if not found and wanted.format == Format.WARC:
+            found = responses.any_of(tx, crawl.n)
+    if not found:
         raise UsageError(f"Crawl {crawl.id} has no pages. See why with: curtsy export {crawl.id} --urls")
 
 

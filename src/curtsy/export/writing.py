@@ -40,7 +40,7 @@ def write(rows: PageRows, wanted: ExportRequest, out: Target, *, incremental: bo
     store, crawl, chosen = rows.store, rows.crawl, wanted.format
     if incremental:
         return _add(rows, wanted, out), None
-    streams.check_any(store, crawl, wanted.what)
+    streams.check_any(store, crawl, wanted)
     if wanted.what in TABLES:
         found = streams.tables_of(store, crawl, wanted)
         return table_sets.write(found, out, TableFormat(chosen), wanted.csv_safe)

@@ -83,6 +83,16 @@ def settled_to(tx: Connection, crawl: int) -> int:
     return int(tx.execute(text("SELECT max(n) FROM responses WHERE crawl = :crawl"), {"crawl": crawl}).scalar() or 0)
 
 
+def any_of(tx: Connection, crawl: int) -> bool:
+    """Whether the crawl has a response. Takes no lock, unlike `settled_to`."""
+    query = text("SELECT EXISTS (SELECT 1 FROM responses WHERE crawl = :crawl)")
+    return bool(tx.execute(query, {"crawl": crawl}).scalar())
+
+
+def how_many(tx: Connection, crawl: int) -> int:
+    return int(tx.execute(text("SELECT count(*) FROM responses WHERE crawl = :crawl"), {"crawl": crawl}).scalar_one())
+
+
 def numbered(tx: Connection, crawl: int, n: int) -> bytes | None:
     """The fingerprint of the crawl's response with that number."""
     found = where(tx, "p.n = :n AND p.crawl = :crawl", {"n": n, "crawl": crawl}, "p.n", 1)

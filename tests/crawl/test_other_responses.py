@@ -33,6 +33,7 @@ with warnings.catch_warnings():
     # The package warns of its own old names while it is imported.
     warnings.simplefilter("ignore", DeprecationWarning)
     from fastwarc.warc import ArchiveIterator as FastIterator
+    from fastwarc.warc import is_http
 
 AT = "http://a.small.test"
 LIMIT = 64 * 1024
@@ -126,6 +127,18 @@ def test_a_long_error_is_cut_and_says_so(folder: CrawlFolder) -> None:
         str(LIMIT), "200000",
     )  # fmt: skip
     assert big.reader.read() == b"x" * LIMIT
+
+
+def test_an_error_over_the_size_limit_has_its_beginning(tmp_path: Path, site: SmallSite) -> None:
+    folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], max_body_mb=0.1)
+    counts = folder.crawl(f"{AT}/big")
+    assert (counts.pages, counts.failed, folder.ends()) == (0, {}, {f"{AT}/big": "done gone"})
+    big = next(iter(FastIterator(io.BytesIO(exported(folder, "warc")), parse_http=True, func_filter=is_http)))
+    assert big.headers["WARC-Truncated"] == "length"
+    assert big.http_headers["X-Archive-Orig-Content-Length"] == "200000"
+    body = big.reader.read()
+    assert body
+    assert body == b"x" * int(big.http_headers["Content-Length"])
 
 
 def exported_responses(folder: CrawlFolder) -> bytes:

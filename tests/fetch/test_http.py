@@ -353,6 +353,38 @@ def test_an_announced_size_over_the_limit_is_not_read() -> None:
     assert (outcome.fault, outcome.broken_off) == (Fault.TOO_LARGE, True)
 
 
+MUCH = b"y" * 90_000
+
+
+@pytest.mark.parametrize("status", [200, 301, 404, 500])
+@pytest.mark.parametrize(
+    ("head", "body", "changes", "fault", "kept"),
+    [
+        (b"", MUCH, {"max_bytes": 80_000}, Fault.TOO_LARGE, MUCH[:65_536]),
+        (b"Content-Length: 50\r\n", b"x" * 50, {"max_bytes": 49}, Fault.TOO_LARGE, b"x" * 50),
+        (b"Content-Length: 50\r\n", b"x" * 7, {"timeout_s": 0.3}, Fault.TIMEOUT, b"x" * 7),
+        (b"Transfer-Encoding: chunked\r\n", b"3\r\nxyz\r\nno\r\n", {}, Fault.PROTOCOL, b"xyz"),
+        (b"Content-Encoding: " + b"gzip, " * 9 + b"\r\n", b"x", {}, Fault.PROTOCOL, b""),
+    ],
+)
+def test_an_incomplete_redirect_or_error_keeps_its_beginning_apart_from_bodies(
+    status: int, head: bytes, body: bytes, changes: dict[str, Any], fault: Fault, kept: bytes
+) -> None:
+    async def test() -> None:
+        answer = b"HTTP/1.1 %d X\r\n%s\r\n%s" % (status, head, body)
+        async with serving(answering(answer, then_close=False)) as server, fetching(resolve=rule(server)) as fetcher:
+            outcome = await fetch(fetcher, "http://a.test/", **changes)
+        assert (outcome.fault, outcome.body) == (fault, b"")
+        assert outcome.beginning == (kept if status >= 300 else b"")
+
+    run(test)
+
+
+def test_an_error_that_is_cut_off_keeps_its_beginning() -> None:
+    outcome = asked(b"HTTP/1.1 500 X\r\nContent-Length: 50\r\n\r\nonly this")
+    assert (outcome.fault, outcome.body, outcome.beginning) == (Fault.RESET, b"", b"only this")
+
+
 @pytest.mark.parametrize(
     ("content_type", "fault"),
     [

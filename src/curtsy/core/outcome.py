@@ -38,6 +38,10 @@ BROKEN_OFF = frozenset(
 )  # fmt: skip
 
 
+#: stored of the body of a redirect or an error
+BEGINNING_BYTES = 64 * 1024
+
+
 @hot_value()
 class Subresource:
     """A request of a browser visit other than the page itself. Times are the worker's boot-time clock in seconds."""
@@ -65,6 +69,8 @@ class Outcome:
     headers: tuple[tuple[str, str], ...] = ()
     #: after content decoding; empty if not kept
     body: bytes = b""
+    #: what arrived of an incomplete redirect or error, at most BEGINNING_BYTES: for archives only, never read
+    beginning: bytes = b""
     fault: Fault | None = None
     #: for display: the message of libcurl
     detail: str = ""

@@ -22,7 +22,7 @@ from curtsy.core import clock, metrics
 from curtsy.core.failpoints import point
 from curtsy.core.model import Entry, Kind, NewUrl, Page
 from curtsy.core.observe import count
-from curtsy.core.outcome import Fault
+from curtsy.core.outcome import BEGINNING_BYTES, Fault
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.crawl.commit_rows import Body, Links, is_other_response
@@ -44,9 +44,7 @@ from curtsy.store.warc import Packed, WarcItem
 _LARGE_BYTES = 128 * 1024
 #: number of smaller bodies per iteration of the event loop
 _AT_A_TIME = 8
-#: stored of the body of a redirect or an error
-_OTHER_BYTES = 64 * 1024
-#: why the body of such a response is missing -> WARC-Truncated
+#: why the body of a redirect or an error is incomplete -> WARC-Truncated
 _CUT = {Fault.TOO_LARGE: "length", Fault.TIMEOUT: "time", Fault.RESET: "disconnect"}
 #: earlier crawls of a schedule that are searched for the same body
 _EARLIER_CRAWLS = 32
@@ -307,7 +305,7 @@ def _other_response(done: Returned, contexts: Mapping[int, CrawlContext]) -> War
     """A redirect or an error, with the beginning of its body."""
     outcome = done.result.outcome
     assert outcome is not None
-    body = outcome.body[:_OTHER_BYTES]
+    body = outcome.body[:BEGINNING_BYTES] or outcome.beginning
     cut = _CUT.get(outcome.fault, "unspecified") if outcome.fault is not None else None
     return replace(
         _warc_item(done, _digest(body), contexts, None),

@@ -98,7 +98,8 @@ class CommitQueue:
             self._since = boot()
         self._group.append(returned)
         result = returned.result
-        self._bytes += len(result.outcome.body) if result.outcome is not None else 0
+        if (outcome := result.outcome) is not None:
+            self._bytes += len(outcome.body) + len(outcome.beginning)
         blocks = result.effect is not None and result.effect.block_ms > 0
         if blocks or result.robots is not None or result.member is not None:
             self._urgent = True

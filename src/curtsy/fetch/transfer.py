@@ -13,7 +13,7 @@ import pycurl
 
 from curtsy.content.documents.sniff import announced
 from curtsy.core.model import hot_value
-from curtsy.core.outcome import BROKEN_OFF, Fault, Outcome
+from curtsy.core.outcome import BEGINNING_BYTES, BROKEN_OFF, Fault, Outcome
 from curtsy.fetch.content_codings import BadCoding, Decoder, TooLarge, decoder_for
 from curtsy.fetch.curl_errors import fault_of, is_bad_line
 from curtsy.fetch.document_limits import STEP, DocumentLimits
@@ -355,6 +355,8 @@ class Transfer:
         if not self._begun:
             self._begun = True
             if not self._body_wanted():
+                if self._fault is Fault.TOO_LARGE:
+                    self._chunks.append(data)
                 return -1
         decoder = self._decoder
         if decoder is not None:
@@ -453,6 +455,7 @@ class Transfer:
             status=status,
             headers=head.headers,
             body=self._body(fault),
+            beginning=self._beginning() if fault is not None and status >= 300 else b"",
             fault=fault,
             detail=detail,
             started=self.started,
@@ -482,6 +485,12 @@ class Transfer:
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         job = self.job
         return b"".join(self._chunks)[: job.max_bytes] if job.keep_partial and fault is Fault.TOO_LARGE else b""
+
+    def _beginning(self) -> bytes:
+        found = bytearray()
+        for chunk in self._chunks:
+            found += chunk[: BEGINNING_BYTES - len(found)]
+        return bytes(found)
 
 
 def _document_kind(head: Head, content_type: str | None, url: str) -> str | None:

@@ -17,6 +17,7 @@ from stored_pages import StoredPages
 from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
+from curtsy.cli import main
 from curtsy.core.errors import UsageError
 from curtsy.export.live import LiveOutput
 from curtsy.export.live_files import check_free
@@ -116,6 +117,29 @@ def test_a_second_crawl_cannot_write_to_the_same_file(folder: CrawlFolder) -> No
     assert (refused.returncode, "Another crawl is writing to pages.jsonl" in refused.stderr) == (2, True)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("out", "option", "why"),
+    [
+        ("s.csv", "--from", "is the file with the seeds"),
+        ("link.csv", "--from", "is the file with the seeds"),
+        ("s.csv", "--config", "is the settings file"),
+        ("data/segments/new.csv", "--from", "is in the folder with the stored pages"),
+    ],
+)
+def test_an_output_that_would_replace_an_input_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], out: str, option: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.csv").write_text("# http://127.0.0.1:9/\n")
+    Path("link.csv").symlink_to("s.csv")
+    given = ["curtsy", "crawl", option, "s.csv", "--out", out, "--data-dir", "data"]
+    monkeypatch.setattr(sys, "argv", given if option == "--from" else [*given, "http://127.0.0.1:9/"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, why in " ".join(capsys.readouterr().err.split())) == (2, True)
+    assert Path("s.csv").read_text() == "# http://127.0.0.1:9/\n"
 
 
 def test_a_disk_that_is_full_does_not_end_the_crawl(folder: CrawlFolder) -> None:

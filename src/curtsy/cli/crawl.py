@@ -20,7 +20,7 @@ from curtsy.control.seeds import has_placeholder, is_public
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
-from curtsy.core.settings_loading import keep, load, missing
+from curtsy.core.settings_loading import keep, load, missing, of_environment
 from curtsy.export import pages
 from curtsy.export.live_files import check_free
 from curtsy.export.live_notes import notes_of
@@ -111,6 +111,7 @@ def crawl(
     else:
         what = crawl_of(request, settings, new_id())
     target = target_of(out) if out is not None or resume is None else _output_before(what, settings)
+    _check_out(target, from_, config or of_environment(), settings)
     ended = run_and_export(settings, what, _seeds(urls, from_, settings), target, processes, quiet, options, give_up)
     _finish(ended, settings, target, as_json)
 
@@ -145,6 +146,18 @@ def _check_seeds(urls: list[str] | None, from_: Path | None, resume: str | None)
             "Give at least one URL, or --from FILE, or --resume ID. For example: curtsy crawl https://example.com/. "
             "To make a project that needs no options: curtsy init"
         )
+
+
+def _check_out(target: Target, from_: Path | None, config: Path | None, settings: Settings) -> None:
+    """Raise UsageError if the output would replace what the crawl reads or stores."""
+    if not isinstance(target, Path):
+        return
+    place = target.resolve()
+    for path, what in ((from_, "the file with the seeds"), (config, "the settings file")):
+        if path is not None and place == path.resolve():
+            raise UsageError(f"--out {target} is {what}, which the output would replace. Use another --out.")
+    if place.is_relative_to(settings.segments_dir.resolve()):
+        raise UsageError(f"--out {target} is in the folder with the stored pages. Use another --out.")
 
 
 def _check_changes(options: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -140,6 +141,19 @@ def test_an_output_that_would_replace_an_input_is_refused(
         main()
     assert (ended.value.code, why in " ".join(capsys.readouterr().err.split())) == (2, True)
     assert Path("s.csv").read_text() == "# http://127.0.0.1:9/\n"
+
+
+def test_a_pipe_needs_a_reader(folder: CrawlFolder) -> None:
+    pipe = folder.path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    refused = folder.start("crawl", SEED, "--out", "pipe.jsonl")
+    _, err = refused.communicate(timeout=60)
+    assert (refused.returncode, "pipe.jsonl has no reader" in err) == (2, True), err
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as reader:  # the rows fit into the pipe
+        done = folder.start("crawl", SEED, "--out", "pipe.jsonl")
+        _, err = done.communicate(timeout=60)
+        assert done.returncode == 0, err
+        assert sorted(json.loads(line)["url"] for line in reader) == committed(folder)
 
 
 def test_a_disk_that_is_full_does_not_end_the_crawl(folder: CrawlFolder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep, load, missing, of_environment
 from curtsy.export import pages
-from curtsy.export.live_files import check_free
+from curtsy.export.live_files import check_free, held
 from curtsy.export.live_notes import notes_of
 from curtsy.export.targets import Target, target_of
 from curtsy.store import crawls
@@ -201,19 +202,12 @@ def run_and_export(
             check_free(out)
         follower = Follower(settings, out, chosen)
     most = what.max_pages if isinstance(what, Crawl) else None
-    with progress.for_terminal(quiet=quiet, most=most) as shown:
-        ended = drive(
-            settings,
-            what,
-            seeds,
-            shown,
-            processes,
-            options,
-            give_up,
-            None if follower is None else follower.follow,
-        )
-    if follower is not None:
-        follower.finish(ended.crawl, finished=not ended.interrupted)
+    with held(out) if isinstance(out, Path) else nullcontext():
+        with progress.for_terminal(quiet=quiet, most=most) as shown:
+            follow = None if follower is None else follower.follow
+            ended = drive(settings, what, seeds, shown, processes, options, give_up, follow)
+        if follower is not None:
+            follower.finish(ended.crawl, finished=not ended.interrupted)
     return ended
 
 

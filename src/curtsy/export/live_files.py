@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from curtsy.core.errors import UsageError
 from curtsy.export.live_notes import Note
 from curtsy.export.tables import RowGroups, Tally
-from curtsy.export.targets import place, umask
+from curtsy.export.targets import is_special, place, umask
 
 
 def check_free(out: Path) -> None:
@@ -29,6 +31,31 @@ def lock(fd: int, path: Path) -> None:
     except BlockingIOError:
         os.close(fd)
         raise UsageError(f"Another crawl is writing to {path}. Use another --out, or wait until it ends.") from None
+
+
+@contextmanager
+def held(out: Path) -> Iterator[None]:
+    """Keep a pipe open, so that its reader does not see an end. Raise UsageError if it has no reader."""
+    if not is_special(out):
+        yield
+        return
+    fd = _open_pipe(out)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def _open_pipe(path: Path) -> int:
+    """Open a pipe or a device without waiting for a reader."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        raise UsageError(f"{path} has no reader. Start its reader first, or use another --out.") from None
+    os.set_blocking(fd, True)
+    return fd
 
 
 class AppendedFile:
@@ -81,7 +108,7 @@ class PipedFile(AppendedFile):
     keeps_notes = False
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        self._fd = _open_pipe(path)
         self.kept, self.length, self.identity = None, 0, ""
 
     def restart(self, head: bytes) -> int:

@@ -55,6 +55,12 @@ def test_a_wrong_answer_is_asked_again(tmp_path: Path) -> None:
     assert (tmp_path / "job" / "seeds.txt").read_text().splitlines()[1:] == ["https://a.test/"]
 
 
+def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "job").touch()
+    done = curtsy(tmp_path, "init", "job", "--site", "a.test", "--profile", "news", "--contact", "me@example.org")
+    assert (done.returncode, done.stderr) == (2, "curtsy: job is a file. Use another folder.\n")
+
+
 @pytest.mark.parametrize("name", list(project.PROFILES))
 def test_every_profile_is_a_valid_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     project.write(tmp_path, project.files_of(project.PROFILES[name], ["https://a.test/"], 'x"\n@example.org'))

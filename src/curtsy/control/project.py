@@ -132,7 +132,9 @@ def _value(value: Any) -> str:
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write the files; UsageError if one of them exists already."""
+    """Write the files; UsageError if one of them exists already, or the folder is a file."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file. Use another folder.")
     taken = [name for name in files if (folder / name).exists() and name != ".gitignore"]
     if taken:
         raise UsageError(f"{folder} already has {' and '.join(taken)}. Use another folder.")

@@ -55,6 +55,16 @@ def test_a_wrong_answer_is_asked_again(tmp_path: Path) -> None:
     assert (tmp_path / "job" / "seeds.txt").read_text().splitlines()[1:] == ["https://a.test/"]
 
 
+def test_a_contact_that_no_header_can_contain_is_refused(tmp_path: Path) -> None:
+    given = ("init", "job", "--site", "a.test", "--profile", "news")
+    refused = curtsy(tmp_path, *given, "--contact", "me\x01@example.org")
+    assert (refused.returncode, "is not valid in a header" in refused.stderr) == (2, True)
+    assert not (tmp_path / "job").exists()
+    done = curtsy(tmp_path, *given, input="me\x7f@example.org\nme@example.org\n")
+    assert (done.returncode, done.stdout.count("Error: ")) == (0, 1)
+    assert load(tmp_path / "job" / "curtsy.toml").contact == "me@example.org"
+
+
 def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "job").touch()
     done = curtsy(tmp_path, "init", "job", "--site", "a.test", "--profile", "news", "--contact", "me@example.org")

@@ -12,6 +12,7 @@ from curtsy.cli import seeds, show
 from curtsy.cli.options import AsJson
 from curtsy.control import project
 from curtsy.core.errors import UsageError
+from curtsy.core.settings import one_line
 from curtsy.grounding import schema as schemas
 
 T = TypeVar("T")
@@ -53,7 +54,10 @@ def init(
         chosen, schema = _ask(question, lambda answer: _wanted(answer, per))
     else:
         chosen, schema = _job(profile, columns, per)
-    contact = contact or typer.prompt("Contact for the owners of the sites (e-mail address or URL)")
+    if contact:
+        contact = _contact(contact)
+    else:
+        contact = _ask("Contact for the owners of the sites (e-mail address or URL)", _contact)
     files = project.files_of(chosen, found, contact, schema)
 
     def write(place: Path) -> Path:
@@ -86,6 +90,13 @@ def _sites(given: list[str], file: Path | None) -> list[str]:
     if not found:
         raise UsageError("Name at least one site, or a file with --from.")
     return found
+
+
+def _contact(answer: str) -> str:
+    try:
+        return one_line(answer)
+    except ValueError as error:
+        raise UsageError(f"The contact {error}.") from error
 
 
 def _wanted(answer: str, per: str) -> tuple[project.Profile, dict[str, object] | None]:

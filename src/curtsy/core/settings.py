@@ -85,6 +85,13 @@ class HostRule(BaseModel, frozen=True, extra="forbid"):
         return value
 
 
+def one_line(value: str) -> str:
+    """The value, if a header may contain it; else ValueError."""
+    if _HEADER_VALUE.match(value) is None:
+        raise ValueError(f"{value!r} is not valid in a header: use printable ASCII on one line")
+    return value
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Times in seconds, sizes in MB (1,000,000 bytes)."""
 
@@ -263,9 +270,7 @@ class Settings(BaseSettings):
     @field_validator("contact", "user_agent")
     @classmethod
     def _one_line(cls, value: str | None) -> str | None:
-        if value is not None and _HEADER_VALUE.match(value) is None:
-            raise ValueError(f"{value!r} is not valid in a header: use printable ASCII on one line")
-        return value
+        return value if value is None else one_line(value)
 
     @field_validator("store_url", "frontier_url")
     @classmethod

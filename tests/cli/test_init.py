@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from curtsy.cli import init
 from curtsy.control import project
 from curtsy.core.errors import UsageError
 from curtsy.core.settings_loading import crawl_table, load
@@ -63,6 +64,20 @@ def test_a_contact_that_no_header_can_contain_is_refused(tmp_path: Path) -> None
     done = curtsy(tmp_path, *given, input="me\x7f@example.org\nme@example.org\n")
     assert (done.returncode, done.stdout.count("Error: ")) == (0, 1)
     assert load(tmp_path / "job" / "curtsy.toml").contact == "me@example.org"
+
+
+@pytest.mark.parametrize("answers", ["", "a.test\n"])
+def test_without_answers_the_options_are_named(tmp_path: Path, answers: str) -> None:
+    done = curtsy(tmp_path, "init", input=answers)
+    assert done.returncode == 2
+    assert all(name in done.stderr for name in ("--site", "--profile", "--contact", "folder"))
+    assert "Interrupted" not in done.stderr
+
+
+def test_a_closed_standard_input_has_no_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UsageError, match="--contact"):
+        init.init(sites=["a.test"], profile="news")
 
 
 def test_a_file_is_not_a_folder(tmp_path: Path) -> None:

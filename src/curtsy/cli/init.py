@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -16,6 +17,10 @@ from curtsy.core.settings import one_line
 from curtsy.grounding import schema as schemas
 
 T = TypeVar("T")
+_NO_ANSWER = (
+    "Standard input has no more answers. Use options instead: --site or --from, --profile or --columns, --contact, and "
+    "the folder as an argument."
+)
 
 
 def init(
@@ -81,7 +86,14 @@ def _ask(question: str, read: Callable[[str], T], default: str | None = None) ->
         except UsageError as error:
             raise typer.BadParameter(str(error)) from error
 
-    found: T = typer.prompt(question, default=default, value_proc=checked)
+    if sys.stdin is None:
+        raise UsageError(_NO_ANSWER)
+    try:
+        found: T = typer.prompt(question, default=default, value_proc=checked)
+    except typer.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        raise UsageError(_NO_ANSWER) from None
     return found
 
 

@@ -15,6 +15,7 @@ from selectolax.lexbor import LexborNode
 
 from curtsy.content import text as prose
 from curtsy.content.document import Document
+from curtsy.extract import foreign_parts
 from curtsy.extract.article_words import any_of, marked
 from curtsy.extract.bylines import is_labelled
 
@@ -109,6 +110,19 @@ class ArticlePage:
     @property
     def heading(self) -> tuple[int, int] | None:
         return None if self._heading is None else (self._heading.start, self._heading.end)
+
+    @cached_property
+    def _elsewhere(self) -> foreign_parts.Spans:
+        return foreign_parts.Spans(foreign_parts.elsewhere(self._document, self.heading))
+
+    @cached_property
+    def _boxes(self) -> foreign_parts.Spans:
+        return foreign_parts.Spans(foreign_parts.boxes(self._document, self.heading))
+
+    def is_elsewhere(self, start: int, *, in_boxes: bool = False) -> bool:
+        """Whether a part that begins here is about something else than the page: below `More events`, in a comment, or
+        `in_boxes`, in an aside with the name of something else."""
+        return start in self._elsewhere or (in_boxes and start in self._boxes)
 
     @cached_property
     def _around_heading(self) -> frozenset[int]:

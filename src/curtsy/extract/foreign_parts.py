@@ -2,14 +2,20 @@
 
 spans     by their elements and headings
 headed    by their headings only: `What our customers say`, `Hosting`, `Press contact`
+elsewhere parts about other things than the page: related items, comments, what follows `More events`
+boxes     asides with a heading of their own, such as the name of another event
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
 
 from curtsy.content import text as prose
 from curtsy.content.document import Document
+from curtsy.content.main_content.phrases import leads_elsewhere
+from curtsy.extract.article_words import any_of, marked
 
 _TAGS = frozenset(
     ("blockquote", "q", "cite", "figure", "div", "section", "article", "li", "ul", "aside", "p", "figcaption")
@@ -46,9 +52,37 @@ _HEADINGS = re.compile(
     r"お客様の声|利用者の声|導入事例|事例紹介|口コミ|レビュー|サイト制作|制作会社|取材のお問い合わせ",
     re.IGNORECASE,
 )
+#: `More events`, `Weitere Stellen`, `Autres offres`
+_OTHER_THINGS = re.compile(
+    rf"\W{{0,4}}(?:{any_of('other_words')} {any_of('other_things')}"
+    rf"|{any_of('other_things')} {any_of('other_words_after')})\b",
+    re.IGNORECASE,
+)
+_ELSEWHERE = marked("elsewhere_marks")
+_DETAILS = re.compile(rf"\b{any_of('detail_headings')}\b", re.IGNORECASE)
+
+_Span = tuple[int, int]
 
 
-def spans(document: Document) -> list[tuple[int, int]]:
+class Spans:
+    """Spans of a text: whether one of them contains a position."""
+
+    def __init__(self, found: Iterable[_Span]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(found):
+            if not self._ends or start > self._ends[-1]:
+                self._starts.append(start)
+                self._ends.append(end)
+            else:
+                self._ends[-1] = max(self._ends[-1], end)
+
+    def __contains__(self, position: int) -> bool:
+        at = bisect_right(self._starts, position) - 1
+        return at >= 0 and position < self._ends[at]
+
+
+def spans(document: Document) -> list[_Span]:
     """Return their spans of the visible text. An element with nearly the whole page is not such a part."""
     visible = prose.read(document.page_tree(), spans_of=_TAGS)
     most = _MAX_SHARE * max(len(visible.text), 1)
@@ -60,11 +94,55 @@ def spans(document: Document) -> list[tuple[int, int]]:
     return marked + headed(document)
 
 
-def headed(document: Document) -> list[tuple[int, int]]:
-    """Return the spans from such a heading to the next heading of its level, or to the end of its section."""
+def headed(document: Document) -> list[_Span]:
+    """Return the spans from such a heading to the end of its part."""
+    return [(one.start, end) for one, end in _parts(document, lambda text: _HEADINGS.search(text) is not None)]
+
+
+def elsewhere(document: Document, heading: _Span | None) -> list[_Span]:
+    """Return the spans below headings that lead elsewhere, and of marked elements, without those that have the page's
+    heading."""
+    below = [(one.end, end) for one, end in _parts(document, _leads_elsewhere) if one.node.tag != "h1"]
+    visible = prose.read(document.page_tree(), spans_of=_TAGS | {"ol"})
+    most = _MAX_SHARE * len(visible.text)
+    named = [(one.start, one.end) for one in visible.spans if one.end - one.start < most and _is_elsewhere(one)]
+    return [one for one in below + named if not _contains(one, heading)]
+
+
+def boxes(document: Document, heading: _Span | None) -> list[_Span]:
+    """Return the spans of asides whose first heading does not announce details of the page's own thing."""
+    visible = prose.read(document.page_tree(), spans_of=_LEVELS.keys() | {"aside"})
+    heads = sorted((one for one in visible.spans if one.node.tag in _LEVELS), key=lambda one: one.start)
+    starts = [one.start for one in heads]
+    found: list[_Span] = []
+    for one in visible.spans:
+        at = bisect_left(starts, one.start)
+        if one.node.tag != "aside" or at == len(heads) or heads[at].start >= one.end:
+            continue
+        said = visible.text[heads[at].start : min(heads[at].end, heads[at].start + _MAX_HEADING)]
+        if not _DETAILS.search(said) and not _contains((one.start, one.end), heading):
+            found.append((one.start, one.end))
+    return found
+
+
+def _contains(span: _Span, heading: _Span | None) -> bool:
+    return heading is not None and span[0] <= heading[0] and heading[1] <= span[1]
+
+
+def _leads_elsewhere(text: str) -> bool:
+    return leads_elsewhere(text) or _OTHER_THINGS.match(text) is not None
+
+
+def _is_elsewhere(span: prose.Span) -> bool:
+    attributes = span.node.attributes
+    return _ELSEWHERE.search(f"{attributes.get('class') or ''} {attributes.get('id') or ''}") is not None
+
+
+def _parts(document: Document, is_wanted: Callable[[str], bool]) -> list[tuple[prose.Span, int]]:
+    """Return the headings, with the next heading of their level, or the end of their section."""
     visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
     last = len(visible.text)
-    found: list[tuple[int, int]] = []
+    found: list[tuple[prose.Span, int]] = []
     ends: dict[int, int] = {}  # number of the span of a heading -> where the section around it ends
     open_sections: list[int] = []
     spans = sorted(visible.spans, key=lambda one: (one.start, one.node.tag in _LEVELS, -one.end))
@@ -83,8 +161,8 @@ def headed(document: Document) -> list[tuple[int, int]]:
             first -= 1
         for number in range(first, at):
             one = spans[number]
-            if number in ends and _HEADINGS.search(visible.text[one.start : min(one.end, one.start + _MAX_HEADING)]):
-                found.append((one.start, min(ends[number], following[_LEVELS[one.node.tag or ""]])))
+            if number in ends and is_wanted(visible.text[one.start : min(one.end, one.start + _MAX_HEADING)]):
+                found.append((one, min(ends[number], following[_LEVELS[one.node.tag or ""]])))
         for one in spans[first:at]:
             least = 1 if one.node.tag == "footer" else _LEVELS.get(one.node.tag or "", 7)
             following[least:] = [one.start] * (7 - least)

@@ -67,6 +67,8 @@ class Found(NamedTuple):
     span: tuple[int, int] | None = None
     #: the other labels of a cell whose label several cells have: one must name the subject
     others: tuple[str, ...] | None = None
+    #: where it begins in the page's text
+    at: int | None = None
 
 
 def claims(
@@ -80,7 +82,7 @@ def claims(
     `known` has the values of leaves that are the subject of others; values found here are added.
     """
     names = {path: list(values) for path, values in (known or {}).items()}
-    view = _View(page)
+    view = _View(page, is_about_one=schema.per == "page")
     found: list[Claim] = []
     for some in items.together(schema.leaves if leaves is None else leaves):
         if items.is_of_object(some[0]):
@@ -103,6 +105,8 @@ def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequen
         for one in view.look(selector):
             value = coerced(one.text, leaf)
             if value is None or repr(value) in found or not _is_about(selector, one, names):
+                continue
+            if not leaf.many and view.is_elsewhere(one):
                 continue
             found[repr(value)] = _claim(leaf.path.replace("*", str(len(found))), value, one)
             if len(found) == limit:
@@ -221,13 +225,19 @@ _Match = tuple[tuple[int, ...], Iterator[Found]]
 class _View:
     """A page for selectors."""
 
-    def __init__(self, page: PageSources) -> None:
-        self.page = page
+    def __init__(self, page: PageSources, *, is_about_one: bool) -> None:
+        self.page, self._is_about_one = page, is_about_one
         self._elements = None if page.document is None else Elements(page.document)
 
     @property
     def exhausted(self) -> bool:
         return self._elements is not None and self._elements.exhausted
+
+    def is_elsewhere(self, found: Found) -> bool:
+        """Whether it is in a part about another thing than the page is: `More events`."""
+        if not self._is_about_one or found.at is None or self.page.article is None:
+            return False
+        return self.page.article.is_elsewhere(found.at, in_boxes=True)
 
     def look(self, selector: Selector) -> Iterator[Found]:
         for _, said in self.matches(selector):
@@ -274,7 +284,10 @@ class _View:
     def _in_cells(self, selector: Selector, label: str) -> Iterator[Found]:
         source = self.page.text
         for cell in labelled(source, label):
-            found = Found(cell.text, source, cell.quote, span=(cell.start, cell.end), others=cell.others)
+            if selector.subject and self.page.is_headed_by_others(cell.start, cell.end):
+                continue
+            span = (cell.start, cell.end)
+            found = Found(cell.text, source, cell.quote, span=span, others=cell.others, at=cell.start)
             if selector.pattern is None:
                 yield found
             else:
@@ -289,7 +302,8 @@ class _View:
                 continue
             said = text[start:end]
             value = said.rstrip(".!?。！？") if selector.sentence else _group(match)
-            yield Found(value, self.page.text, said, text[start : match.start()], text[match.end() : end])
+            before, after = text[start : match.start()], text[match.end() : end]
+            yield Found(value, self.page.text, said, before, after, at=match.start())
 
 
 def _matches(pattern: str, text: str) -> Iterator[Any]:

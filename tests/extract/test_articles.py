@@ -192,3 +192,27 @@ def test_the_name_of_the_site_in_a_title_is_no_author() -> None:
     authors = {"type": "array", "items": {"type": "string"}}
     html = "<title>姚明对周琦说了啥_网易新闻</title><meta name=author content=网易><h1>姚明对周琦说了啥</h1>"
     assert _record(html, headline={"type": "string"}, authors=authors) == {"headline": "姚明对周琦说了啥"}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>Deadline: 5 May 2024</p>",
+        "<p>Valid until 5 May 2030</p>",
+        "<p>Born 5 May 1950</p>",
+        "<p>Gültig bis: 5. Mai 2030</p>",
+        "<p>Née le 5 mai 1950</p>",
+        "<p>Applications close soon. Closing date: 5 May 2024</p>",
+        "<p>The fog came.</p><ol class=commentlist><li><time datetime=2024-05-05>5 May 2024</time> So it was.</ol>",
+        "<p>The fog came.</p><h2>Read also</h2><p>Rain <time datetime=2024-05-05>5 May 2024</time></p>",
+        "<p>The fog came.</p><h2>Read also</h2><p>Published: 5 May 2024</p>",
+    ],
+)
+def test_dates_of_something_else_are_not_the_day_of_publication(html: str) -> None:
+    page = f"<title>Fog on the canal</title><h1>Fog on the canal</h1>{html}"
+    assert _record(page, title={"type": "string"}, published=_DATE) == {"title": "Fog on the canal"}
+
+
+def test_a_date_after_one_of_something_else_is_the_day_of_publication() -> None:
+    page = "<title>Fog on the canal</title><h1>Fog on the canal</h1><p>Valid until 5 May 2030</p><p>4 March 2024</p>"
+    assert _record(page, title={"type": "string"}, published=_DATE)["published"] == "2024-03-04"

@@ -112,3 +112,28 @@ def test_the_text_of_a_whole_item_is_no_name() -> None:
         f"<div class=h-recipe>{'Beans and more beans. ' * 30}<h1>Bean soup</h1><p class=p-ingredient>1 cup beans</div>"
     )
     assert _record(f"<title>Bean soup</title>{html}")["name"] == "Bean soup"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<div class=related><h3>Lentil stew</h3><ul class=ingredients>{_ITEMS}</ul></div>",
+        f"<ol class=commentlist><li><h3>Ingredients</h3><ul>{_ITEMS}</ul></ol>",
+        f"<div class=comment><p>Ingredients</p><ul>{_ITEMS}</ul></div>",
+        f"<h2>More recipes</h2><h3>Ingredients</h3><ul>{_ITEMS}</ul>",
+        f"<div class=comment><p>Ingredients</p><p>1 cup beans</p><p>2 carrots</p>{_METHOD}</div>",
+        "<h2>Ingredients</h2><p>See the video.</p><ul><li><a href=/>Home</a><li><a href=/c>Contact</a></ul>",
+    ],
+    ids=["related", "comment-list", "comment", "more-recipes", "lines-of-comment", "menu"],
+)
+def test_lists_of_others_and_menus_are_no_ingredients(html: str) -> None:
+    assert "ingredients" not in _record(f"{_HEAD}<p>{'A soup of beans. ' * 20}</p>{html}")
+
+
+def test_controls_above_the_ingredients_do_not_hide_them() -> None:
+    assert _record(f"{_HEAD}<h2>Share this</h2><h3>Ingredients</h3><ul>{_ITEMS}</ul>{_METHOD}")["ingredients"] == _TWO
+
+
+def test_linked_ingredients_with_quantities_count() -> None:
+    items = "<li><a href=/b>1 cup beans</a><li><a href=/c>2 carrots</a>"
+    assert _record(f"{_HEAD}<h2>Ingredients</h2><ul>{items}</ul>{_METHOD}")["ingredients"] == _TWO

@@ -81,15 +81,15 @@ class ArticlePage:
 
     @cached_property
     def _visible(self) -> prose.VisibleText:
-        return prose.read(self._document.page_tree(), spans_of=_TAGS)
+        return prose.read(self._document.page_tree(), spans_of=_TAGS | foreign_parts.TAGS)
 
     @property
     def text(self) -> str:
         return self._visible.text
 
-    @property
+    @cached_property
     def _spans(self) -> list[prose.Span]:
-        return self._visible.spans
+        return [one for one in self._visible.spans if one.node.tag in _TAGS]
 
     @cached_property
     def _heading(self) -> prose.Span | None:
@@ -113,11 +113,11 @@ class ArticlePage:
 
     @cached_property
     def _elsewhere(self) -> foreign_parts.Spans:
-        return foreign_parts.Spans(foreign_parts.elsewhere(self._document, self.heading))
+        return foreign_parts.Spans(foreign_parts.elsewhere(self._visible, self.heading))
 
     @cached_property
     def _boxes(self) -> foreign_parts.Spans:
-        return foreign_parts.Spans(foreign_parts.boxes(self._document, self.heading))
+        return foreign_parts.Spans(foreign_parts.boxes(self._visible, self.heading))
 
     def is_elsewhere(self, start: int, *, in_boxes: bool = False) -> bool:
         """Whether a part that begins here is about something else than the page: below `More events`, in a comment, or
@@ -146,7 +146,7 @@ class ArticlePage:
             marks = _CAMEL.sub("-", " ".join(attributes.get(name) or "" for name in _MARKS)).strip()
             if not marks and tag not in ("time", "address", "abbr"):
                 continue
-            if span.end - span.start > _MAX_TEXT or self.is_beside(node):
+            if span.end - span.start > _MAX_TEXT or self.is_beside(node) or self.is_elsewhere(span.start):
                 continue
             stated = _stated(tag, attributes)
             for start, end in self._pieces(span.start, span.end):
@@ -212,7 +212,7 @@ class ArticlePage:
         near = every[max(0, at - _NEAR_BEFORE) : at] + every[at + 1 : at + 1 + _NEAR_AFTER]
         beside = [(one.start, one.end) for one in self._spans if one.end > one.start and self.is_beside(one.node)]
         near = [line for line in near if not any(start <= line[0] and line[1] <= end for start, end in beside)]
-        return [piece for line in near for piece in self._pieces(*line)]
+        return [piece for line in near if not self.is_elsewhere(line[0]) for piece in self._pieces(*line)]
 
     def bylines(self) -> Iterator[tuple[Part, bool]]:
         """Yield (part, whether it is marked): marked elements, the more exact ones first, then labeled lines."""
@@ -284,7 +284,8 @@ class ArticlePage:
     def is_line_beside(self, start: int) -> bool:
         """Whether a line is in a teaser or a comment. Labels tell dates of the article in boxes at its side."""
         node = self._innermost.get(start)
-        return node is not None and any(map(_marked_other, _chain(node, self._around_heading)))
+        marked = node is not None and any(map(_marked_other, _chain(node, self._around_heading)))
+        return marked or self.is_elsewhere(start)
 
     @cached_property
     def _innermost(self) -> dict[int, LexborNode]:

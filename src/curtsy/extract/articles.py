@@ -53,8 +53,14 @@ _TITLES = frozenset(("title", "headline", "name"))
 _PUBLISHED, _UPDATED = (
     re.compile(rf"\b{any_of(name)}\b|{any_of(f'{name}_unspaced')}", re.IGNORECASE) for name in ("published", "updated")
 )
+#: right before a date that says something else: `Deadline: 5 May 2024`, `Valid until 5 May 2024`
+_OTHER_DATE = re.compile(
+    rf"(?:(?:^|\W){any_of('other_dates')}|{any_of('other_dates_unspaced')})\W{{0,4}}(?:(?:on|am|le|el|il|op|den|is)\W{{1,2}})?$",
+    re.IGNORECASE,
+)
 #: words next to the date of a line that is nothing but a date
 _MAX_OTHERS = 8
+_MAX_BEFORE = 60
 _URL_DATE = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 #: names that say of which kind a date is only by their company
 _VAGUE_DATE = re.compile(
@@ -340,8 +346,10 @@ def _of_part(page: PageSources, leaf: Leaf, part: Part, role: str) -> Iterator[t
     if is_copyright(page.text.text, part.start, part.end):
         return
     for one in stated:
-        label = _label(text[at : one.start], role)
-        at = one.end
+        before, at = text[at : one.start], one.end
+        label = _label(before, role)
+        if label == "dated" and _OTHER_DATE.search(before[-_MAX_BEFORE:]):
+            continue
         whole = replace(one, start=one.start + part.start, end=one.end + part.start)
         day = settled(whole, page.text.text, page.text.language)
         if day is not None and day.day is not None:

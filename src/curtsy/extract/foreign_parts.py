@@ -32,6 +32,8 @@ _LEVELS = {f"h{level}": level for level in range(1, 7)}
 #: a part ends at the end of these elements, and where the footer begins
 _SECTIONS = frozenset(("section", "article", "aside", "footer"))
 _MAX_HEADING = 100
+#: elements whose spans `elsewhere` and `boxes` need
+TAGS = _TAGS | _SECTIONS | _LEVELS.keys() | {"ol"}
 #: headings of parts that others say, that are about others, or that have their contacts
 _HEADINGS = re.compile(
     r"\b(?:testimonials?|reviews|case stud(?:y|ies)|(?:success|customer|client) stories|voices of|"
@@ -58,6 +60,7 @@ _OTHER_THINGS = re.compile(
     rf"|{any_of('other_things')} {any_of('other_words_after')})\b",
     re.IGNORECASE,
 )
+_CONTROLS = re.compile(rf"\W{{0,4}}{any_of('control_headings')}\b", re.IGNORECASE)
 _ELSEWHERE = marked("elsewhere_marks")
 _DETAILS = re.compile(rf"\b{any_of('detail_headings')}\b", re.IGNORECASE)
 
@@ -96,22 +99,21 @@ def spans(document: Document) -> list[_Span]:
 
 def headed(document: Document) -> list[_Span]:
     """Return the spans from such a heading to the end of its part."""
-    return [(one.start, end) for one, end in _parts(document, lambda text: _HEADINGS.search(text) is not None)]
+    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
+    return [(one.start, end) for one, end in _parts(visible, lambda text: _HEADINGS.search(text) is not None)]
 
 
-def elsewhere(document: Document, heading: _Span | None) -> list[_Span]:
+def elsewhere(visible: prose.VisibleText, heading: _Span | None) -> list[_Span]:
     """Return the spans below headings that lead elsewhere, and of marked elements, without those that have the page's
-    heading."""
-    below = [(one.end, end) for one, end in _parts(document, _leads_elsewhere) if one.node.tag != "h1"]
-    visible = prose.read(document.page_tree(), spans_of=_TAGS | {"ol"})
+    heading. The text has the spans of `TAGS`."""
+    below = [(one.end, end) for one, end in _parts(visible, _leads_elsewhere) if one.node.tag != "h1"]
     most = _MAX_SHARE * len(visible.text)
     named = [(one.start, one.end) for one in visible.spans if one.end - one.start < most and _is_elsewhere(one)]
     return [one for one in below + named if not _contains(one, heading)]
 
 
-def boxes(document: Document, heading: _Span | None) -> list[_Span]:
+def boxes(visible: prose.VisibleText, heading: _Span | None) -> list[_Span]:
     """Return the spans of asides whose first heading does not announce details of the page's own thing."""
-    visible = prose.read(document.page_tree(), spans_of=_LEVELS.keys() | {"aside"})
     heads = sorted((one for one in visible.spans if one.node.tag in _LEVELS), key=lambda one: one.start)
     starts = [one.start for one in heads]
     found: list[_Span] = []
@@ -130,22 +132,24 @@ def _contains(span: _Span, heading: _Span | None) -> bool:
 
 
 def _leads_elsewhere(text: str) -> bool:
-    return leads_elsewhere(text) or _OTHER_THINGS.match(text) is not None
+    return (leads_elsewhere(text) and not _CONTROLS.match(text)) or _OTHER_THINGS.match(text) is not None
 
 
 def _is_elsewhere(span: prose.Span) -> bool:
+    if span.node.tag in _LEVELS:
+        return False
     attributes = span.node.attributes
     return _ELSEWHERE.search(f"{attributes.get('class') or ''} {attributes.get('id') or ''}") is not None
 
 
-def _parts(document: Document, is_wanted: Callable[[str], bool]) -> list[tuple[prose.Span, int]]:
+def _parts(visible: prose.VisibleText, is_wanted: Callable[[str], bool]) -> list[tuple[prose.Span, int]]:
     """Return the headings, with the next heading of their level, or the end of their section."""
-    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
     last = len(visible.text)
     found: list[tuple[prose.Span, int]] = []
     ends: dict[int, int] = {}  # number of the span of a heading -> where the section around it ends
     open_sections: list[int] = []
-    spans = sorted(visible.spans, key=lambda one: (one.start, one.node.tag in _LEVELS, -one.end))
+    spans = [one for one in visible.spans if one.node.tag in _SECTIONS or one.node.tag in _LEVELS]
+    spans.sort(key=lambda one: (one.start, one.node.tag in _LEVELS, -one.end))
     for number, one in enumerate(spans):
         while open_sections and open_sections[-1] <= one.start:
             open_sections.pop()

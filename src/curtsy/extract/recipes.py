@@ -13,6 +13,7 @@ from selectolax.lexbor import LexborNode
 from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.core.claims import Claim, Rung
+from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.article_words import WORDS, any_of
 from curtsy.extract.sources import PageSources
 from curtsy.grounding.json_pointer import keys
@@ -62,9 +63,9 @@ def typed(schema: Schema) -> Schema:
 def claims(page: PageSources, missing: Iterable[Leaf]) -> Iterator[Claim]:
     """Yield the ingredients, each with the span of its element."""
     wanted = [leaf for leaf in missing if _is_of_ingredients(leaf)]
-    if not wanted or page.document is None:
+    if not wanted or page.document is None or page.article is None:
         return
-    shown = _Shown(page.document)
+    shown = _Shown(page.document, page.article)
     for number, (start, end) in enumerate(shown.ingredients()):
         quote = shown.text[start:end]
         yield Claim(
@@ -81,10 +82,10 @@ def _is_of_ingredients(leaf: Leaf) -> bool:
 class _Shown:
     """The visible text of a page with the spans of its lists and boxes."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, article: ArticlePage) -> None:
         visible = prose.read(document.page_tree(), spans_of=_TAGS)
-        self.text = visible.text
-        self._spans = [one for one in visible.spans if one.end > one.start]
+        self.text, self._article = visible.text, article
+        self._spans = [one for one in visible.spans if one.end > one.start and not article.is_elsewhere(one.start)]
 
     def ingredients(self) -> list[_Span]:
         """Of the marked ones, those with the most quantities; else those below a label."""
@@ -147,7 +148,7 @@ class _Shown:
         """The lists between the line `Ingredients` and the line `Method`; without the latter, the first list."""
         labels = (
             end for at, end in self._lines(0, len(self.text))
-            if end - at <= _MAX_LABEL and _LABEL.fullmatch(self.text, at, end)
+            if end - at <= _MAX_LABEL and _LABEL.fullmatch(self.text, at, end) and not self._article.is_elsewhere(at)
         )  # fmt: skip
         for end in islice(labels, _MAX_PLACES):
             stop = self._method_after(end)
@@ -156,8 +157,13 @@ class _Shown:
                 found = self._items(end, stop) if stop is not None else self._items(*first)
             else:
                 found = list(self._lines(end, stop)) if stop is not None else []
-            if all(one[1] - one[0] <= _MAX_ITEM for one in found):
+            if all(one[1] - one[0] <= _MAX_ITEM for one in found) and not self._is_menu(found):
                 yield found
+
+    def _is_menu(self, found: Sequence[_Span]) -> bool:
+        """Whether each item is a link and none has a quantity."""
+        links = {(one.start, one.end) for one in self._spans if one.node.tag == "a"}
+        return self._quantities(found)[0] == 0 and links.issuperset(found)
 
     def _method_after(self, start: int) -> int | None:
         return next(

@@ -350,3 +350,31 @@ def test_an_element_without_an_address_is_no_evidence_for_one() -> None:
     schema = schemas.inline({"type": "object", "properties": {"url": {"type": "string"}, "image": {"type": "string"}}})
     html = "<div itemscope itemtype=http://schema.org/Product><a itemprop=url></a><img itemprop=image src=''></div>"
     assert said(page(html), schema) == {}
+
+
+@pytest.mark.parametrize(
+    ("stated", "path", "kept"),
+    [
+        ({"email": "x@@y"}, "/contact/email", None),
+        ({"email": "x@localhost"}, "/contact/email", None),
+        ({"email": "office@alder.test"}, "/contact/email", "office@alder.test"),
+        ({"telephone": "call"}, "/contact/phone", None),
+        ({"telephone": "112"}, "/contact/phone", "112"),
+        ({"address": "none"}, "/contact/address", None),
+        ({"address": "Mill Road 4, Bergen"}, "/contact/address", "Mill Road 4, Bergen"),
+    ],
+)
+def test_a_contact_that_is_none_does_not_count(stated: dict[str, str], path: str, kept: str | None) -> None:
+    assert said(jsonld({**ALDER, **stated})).get(path) == (None if kept is None else [kept])
+
+
+def test_a_boolean_is_no_name_and_a_negative_amount_no_price() -> None:
+    wanted = schema_of(name={"type": "string"}, price={"type": "number"})
+    assert said(jsonld({"@type": "Product", "name": True, "offers": {"price": -5}}), wanted) == {}
+    assert said(jsonld({"@type": "Product", "name": "Boat", "offers": {"price": "-5.00"}}), wanted) == {
+        "/name": ["Boat"]
+    }
+    assert said(jsonld({"@type": "Product", "name": "true", "offers": {"price": 0}}), wanted) == {
+        "/name": ["true"],
+        "/price": [0.0],
+    }

@@ -21,6 +21,7 @@ from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract.bylines import is_placeholder
 from curtsy.extract.entities import Entities, Entity, entity, local, values
 from curtsy.extract.items import together
+from curtsy.extract.possible_values import is_possible
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
 from curtsy.grounding.json_pointer import keys as keys_of
@@ -204,6 +205,8 @@ def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Valued]:
             value = coerced(stated.text, leaf, exact=stated.exact)
             once = (stated.entity, stated.item, repr(value)) if leaf.many else ("", None, repr(value))
             if value is None or once in seen or (is_author and is_placeholder(stated.text)):
+                continue
+            if not is_possible(leaf, value, exact=stated.exact):
                 continue
             if is_title and len(stated.text) > _MAX_TITLE:
                 continue  # microformats without a name: the text of the whole item

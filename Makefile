@@ -1,7 +1,7 @@
 # `make crawl` and `make test` install what they need into .venv/; the second time they start at once.
 #
 #   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
-#   make test  [ARGS=...] [JOBS=5]    every test that can run here; the last lines name skipped tests
+#   make test  [ARGS=...] [JOBS=6]    every test that can run here; the last lines name skipped tests
 #   make test-crawl4ai                the tests with Crawl4AI, in .venv-crawl4ai/: its pins conflict with ours
 #   make test-airflow                 the tests with Airflow, in .venv-airflow/, for the same reason
 #   make test-ocr                     the tests of recognizing scanned pages, in .venv-ocr/: the extra is large
@@ -33,7 +33,7 @@ AIRFLOW_SETUP := $(AIRFLOW)/.setup
 JUDGE := .venv-judge
 JUDGE_SETUP := $(JUDGE)/.setup
 PACKAGES := redis-server nginx-light rabbitmq-server chromium
-JOBS := 5
+JOBS := 6
 PIP_FLAGS := --quiet --disable-pip-version-check
 # What is imported is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -97,7 +97,7 @@ else
 	@$(BIN)/curtsy demo $(ARGS)
 endif
 
-# Most tests wait for servers and clocks: five at a time, by file, the long ones first. Those that hold a time against
+# Most tests wait for servers and clocks: six at a time, by file, the long ones first. Those that hold a time against
 # a limit come after them, one by one. With ARGS, which name tests or choose among them, all that are meant run together.
 test: $(SETUP) $(SYSTEM)
 ifdef ARGS

@@ -4,43 +4,91 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from postgres_server import PgServer, start_postgres
-from sqlalchemy import Connection, Inspector, MetaData, inspect, text
+from sqlalchemy import Connection, Inspector, MetaData, TableClause, inspect, text
 from sqlalchemy.exc import DBAPIError
 from threads import in_threads
 
 from curtsy.core.errors import Damaged, SchemaMismatch, StoreUnavailable, StoreUnwritable, UsageError
 from curtsy.core.observe import counters
-from curtsy.store import engine, meta, migrations
+from curtsy.store import engine, meta, migrations, tables
 from curtsy.store.database_errors import Passing
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, upgrade, version
-from curtsy.store.schema import with_postgresql
+
+DOCUMENTED = (Path(__file__).parents[2] / "docs" / "reference" / "database.md").read_text("utf-8")
 
 
-def test_the_migrations_leave_what_the_tables_say(store: Store) -> None:
+def _tables_of(tx: Connection) -> list[str]:
+    names = inspect(tx).get_table_names()
+    return sorted(name for name in names if name != "alembic_version" and not name.startswith("requests_"))
+
+
+def test_the_documentation_lists_every_table_and_column(store: Store) -> None:
+    listed = {}
+    for part in DOCUMENTED.split("\n## ")[1:]:
+        columns = re.search(r"^Columns: (.*?)\.$", part, re.MULTILINE | re.DOTALL)
+        assert columns is not None, part
+        listed[part.partition("\n")[0]] = sorted(re.findall(r"`(\w+)`", columns[1]))
     with store.read() as tx:
-        context = MigrationContext.configure(tx, opts={"include_name": _is_ours, "include_object": _is_shared})
-        assert compare_metadata(context, with_postgresql()) == []
+        seen = inspect(tx)
+        assert {name: sorted(c["name"] for c in seen.get_columns(name)) for name in _tables_of(tx)} == listed
 
 
-def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
-    return kind != "table" or not str(name).startswith("requests_")
-
-
-def _is_shared(_object: object, name: str | None, *_rest: object) -> bool:
+def test_sqlite_and_postgresql_have_the_same_tables(tmp_path: Path, new_database: Callable[[], str]) -> None:
+    with Store.open(f"sqlite:///{tmp_path / 'x.sqlite'}") as one, one.read() as tx:
+        on_sqlite = _shape(tx)
+    with Store.open(new_database()) as other, other.read() as tx:
+        on_postgresql = _shape(tx)
     # On PostgreSQL it is the primary key, on SQLite the rowid is.
-    return name != "urls_key"
+    assert on_sqlite["urls"].pop("key") == ["seq"]
+    assert on_sqlite["urls"]["unique"].pop("urls_key") == on_postgresql["urls"].pop("key") == ["crawl", "fp"]
+    assert on_sqlite == on_postgresql
+
+
+def _shape(tx: Connection) -> dict[str, dict[str, Any]]:
+    seen = inspect(tx)
+    return {
+        name: {
+            "columns": {c["name"]: (_affinity(c["type"]), c["nullable"], _default(c)) for c in seen.get_columns(name)},
+            "key": seen.get_pk_constraint(name)["constrained_columns"],
+            "unique": {str(c["name"]): c["column_names"] for c in seen.get_unique_constraints(name)},
+            "indexes": {
+                i["name"]: (i["column_names"], bool(i["unique"]), f"{tx.dialect.name}_where" in i["dialect_options"])
+                for i in seen.get_indexes(name)
+                if "duplicates_constraint" not in i
+            },
+        }
+        for name in _tables_of(tx)
+    }
+
+
+def _affinity(kind: Any) -> str:
+    return str(kind._type_affinity.__name__)
+
+
+def _default(column: Any) -> str | None:
+    """Without what only PostgreSQL has: casts, and the sequence of a number."""
+    found = str(column["default"] or "").partition("::")[0]
+    return None if found.startswith("nextval") else found or None
+
+
+def test_queries_name_columns_with_their_types(store: Store) -> None:
+    with store.read() as tx:
+        seen = inspect(tx)
+        for named in vars(tables).values():
+            if isinstance(named, TableClause):
+                real = {c["name"]: _affinity(c["type"]) for c in seen.get_columns(named.name)}
+                assert {c.name: _affinity(c.type) for c in named.columns}.items() <= real.items()
 
 
 def test_opening_twice_keeps_the_data(bare_url: str) -> None:

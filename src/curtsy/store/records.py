@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, text
 
 from curtsy.core.record import Record
-from curtsy.store import record_tables, sources
+from curtsy.store import sources, tables
 from curtsy.store.rows import Delete, Insert, is_postgresql
 from curtsy.store.sources import Source
 
@@ -102,7 +102,7 @@ def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: boo
         record = _held_beside(record)
     values = {name: _json(getattr(record, name)) if name in _JSON else getattr(record, name) for name in _NAMES}
     del values["n"]
-    n = tx.execute(record_tables.records.insert().values(values).returning(record_tables.records.c.n)).scalar_one()
+    n = tx.execute(tables.records.insert().values(values).returning(tables.records.c.n)).scalar_one()
     sources.keep(tx, record.crawl, n, cited)
     return replace(record, n=int(n))
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from curtsy.core.record import Review
-from curtsy.store.record_tables import reviews
+from curtsy.store.tables import reviews
 
 _NAMES = tuple(field.name for field in fields(Review))
 _COLUMNS = ", ".join(_NAMES)

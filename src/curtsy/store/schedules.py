@@ -12,8 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from curtsy.core.errors import NameTaken, UnknownSchedule
 from curtsy.core.model import Run, Schedule
 from curtsy.store.rows import unique_sorted
-from curtsy.store.schedule_tables import runs, schedules
-from curtsy.store.tables import crawls
+from curtsy.store.tables import crawls, runs, schedules
 
 _CLAIM = text(
     "UPDATE runs SET lease_ms = :until WHERE schedule = :schedule AND planned_ms = :planned AND state = 'planned' "

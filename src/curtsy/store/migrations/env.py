@@ -2,8 +2,6 @@
 
 from alembic import context
 
-from curtsy.store.schema import with_postgresql
-
-context.configure(connection=context.config.attributes["connection"], target_metadata=with_postgresql())
+context.configure(connection=context.config.attributes["connection"])
 with context.begin_transaction():
     context.run_migrations()

@@ -1,6 +1,6 @@
 """The first schema: everything a crawl needs, from its row to its pages.
 
-The statements are in 0001_<database>.sql, frozen: later changes of `tables.py` need a migration of their own.
+The statements are in 0001_<database>.sql, frozen: later changes need a migration of their own.
 """
 
 from alembic import op

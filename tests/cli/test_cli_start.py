@@ -13,7 +13,7 @@ import pytest
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings_loading import load
 
-HEAVY = ("sqlalchemy", "pycurl", "redis", "selectolax", "pydantic_settings", "uvloop", "pyarrow", "alembic")
+HEAVY = ("sqlalchemy", "pycurl", "redis", "selectolax", "pydantic_settings", "uvloop", "pyarrow")
 
 
 def curtsy(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:

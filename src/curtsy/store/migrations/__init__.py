@@ -1,4 +1,8 @@
-"""Creates and upgrades the database schema. Alembic is imported only to upgrade, because start-up time matters."""
+"""Creates and upgrades the database schema.
+
+A revision is the SQL of `versions/<revision>_<database>.sql`. The table `alembic_version` has the revision of the
+database; its name is that of the library that older versions used.
+"""
 
 from __future__ import annotations
 
@@ -47,21 +51,17 @@ def _is_current(tx: Connection) -> bool:
 
 
 def _upgrade(tx: Connection) -> None:
-    if not inspect(tx).has_table("alembic_version"):
-        _create(tx)
-    if not _is_current(tx):
-        upgrade(tx)
-
-
-def _create(tx: Connection) -> None:
-    """The newest schema in an empty database, stamped as Alembic would (a test compares the two)."""
+    """Run the revisions that the database lacks: all of them if it is empty."""
+    found = version(tx) or ""
     for revision in REVISIONS:
-        for statement in statements(revision, tx.dialect.name):
-            tx.exec_driver_sql(statement)
+        if revision > found:
+            for statement in statements(revision, tx.dialect.name):
+                tx.exec_driver_sql(statement)
     tx.exec_driver_sql(
-        "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
+        "CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) NOT NULL, "
         "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
     )
+    tx.exec_driver_sql("DELETE FROM alembic_version")
     tx.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
 
 
@@ -69,14 +69,3 @@ def statements(revision: str, database: str) -> list[str]:
     """The frozen statements of a revision for `sqlite` or `postgresql`."""
     script = (Path(__file__).parent / "versions" / f"{revision}_{database}.sql").read_text("utf-8")
     return [statement for statement in script.split(";\n") if statement.strip()]
-
-
-def upgrade(tx: Connection) -> None:
-    """Upgrade with Alembic, from any revision."""
-    from alembic import command
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
-    config.attributes["connection"] = tx
-    command.upgrade(config, HEAD)

@@ -1,3 +1,4 @@
+-- The first schema: everything a crawl needs, from its row to its pages. Frozen, as every revision: later changes need a revision of their own.
 CREATE TABLE meta (
     key TEXT NOT NULL,
     value TEXT NOT NULL,

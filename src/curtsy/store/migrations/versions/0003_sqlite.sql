@@ -1,3 +1,4 @@
+-- API keys, and which crawl an Idempotency-Key made.
 ALTER TABLE crawls ADD COLUMN proxy_pool TEXT;
 
 CREATE TABLE api_keys (

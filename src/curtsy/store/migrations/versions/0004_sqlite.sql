@@ -1,3 +1,4 @@
+-- Tables and indexes for lists, deletion and retention.
 DROP INDEX pages_segment;
 
 CREATE INDEX pages_place ON pages (segment, body_offset);

@@ -1,3 +1,4 @@
+-- Schedules and their runs, the outbox, results of stages, records.
 ALTER TABLE crawls ADD COLUMN schema TEXT;
 
 ALTER TABLE crawls ADD COLUMN schedule BIGINT;

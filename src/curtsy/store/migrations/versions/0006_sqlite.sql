@@ -1,3 +1,4 @@
+-- Tables for records: definitions, sources, confidence, versions, reviews, answers of models.
 ALTER TABLE crawls ADD COLUMN schema_hash TEXT;
 
 ALTER TABLE crawls ADD COLUMN per TEXT;

@@ -1,3 +1,4 @@
+-- Requests of external clients: other crawlers that use our slots and keep their work here.
 CREATE TABLE guest_runs (
     n INTEGER NOT NULL,
     name TEXT NOT NULL,

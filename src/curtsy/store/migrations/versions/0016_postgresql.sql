@@ -1,3 +1,4 @@
+-- The rates of each crawl in the last hours; how often a host refused or did not answer a crawl.
 CREATE TABLE crawl_rates (
     crawl BIGINT NOT NULL,
     at_s BIGINT NOT NULL,

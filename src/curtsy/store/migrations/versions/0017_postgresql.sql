@@ -1,3 +1,4 @@
+-- The usage of language models, by schema and field.
 CREATE TABLE llm_field_usage (
     crawl BIGINT NOT NULL,
     schema TEXT NOT NULL,

@@ -1,3 +1,4 @@
+-- Templates of pages, and the selectors that are learned for them.
 CREATE TABLE templates (
     n INTEGER NOT NULL,
     schema_hash TEXT NOT NULL,

@@ -1,3 +1,4 @@
+-- Questions that wait for a batch of a model's server, and its batches.
 CREATE TABLE llm_questions (
     key TEXT NOT NULL,
     crawl BIGINT NOT NULL,

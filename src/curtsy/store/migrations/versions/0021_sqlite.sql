@@ -1,3 +1,4 @@
+-- Requests over the API and the dashboard that changed something, and refused ones.
 CREATE TABLE audit_log (
     n INTEGER NOT NULL,
     at_ms BIGINT NOT NULL,

@@ -1,3 +1,4 @@
+-- Name, tags and owner of a crawl; owner of a schedule; the runs of a schedule by an index.
 ALTER TABLE crawls ADD COLUMN name TEXT;
 ALTER TABLE crawls ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE crawls ADD COLUMN owner TEXT;

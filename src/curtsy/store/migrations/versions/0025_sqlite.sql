@@ -1,3 +1,4 @@
+-- Responses of redirects and errors, with their places in segments.
 CREATE TABLE responses (
     n INTEGER NOT NULL,
     fence BIGINT NOT NULL,

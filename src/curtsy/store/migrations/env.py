@@ -1,7 +1,0 @@
-"""Alembic's entry: runs the migrations on the connection that `migrate` hands over, inside its transaction."""
-
-from alembic import context
-
-context.configure(connection=context.config.attributes["connection"])
-with context.begin_transaction():
-    context.run_migrations()

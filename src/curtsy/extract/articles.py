@@ -7,7 +7,6 @@ credible    the claims of structured data without placeholders; a visible byline
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,13 +14,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
+from curtsy.extract import article_dates
 from curtsy.extract.article_page import ArticlePage, Part
-from curtsy.extract.article_words import any_of
 from curtsy.extract.bylines import handle_in, is_person, is_placeholder, names_in, people, without_label
 from curtsy.extract.recipes import is_recipe
 from curtsy.extract.sources import PageSources
-from curtsy.grounding.dates import Day, dates, settled, value_of
-from curtsy.grounding.folded_text import is_copyright
 from curtsy.grounding.json_pointer import keys
 from curtsy.grounding.schema import Leaf, Schema
 
@@ -50,18 +47,6 @@ _ARTICLES = frozenset(
     )
 )
 _TITLES = frozenset(("title", "headline", "name"))
-_PUBLISHED, _UPDATED = (
-    re.compile(rf"\b{any_of(name)}\b|{any_of(f'{name}_unspaced')}", re.IGNORECASE) for name in ("published", "updated")
-)
-#: right before a date that says something else: `Deadline: 5 May 2024`, `Valid until 5 May 2024`
-_OTHER_DATE = re.compile(
-    rf"(?:(?:^|\W){any_of('other_dates')}|{any_of('other_dates_unspaced')})\W{{0,4}}(?:(?:on|am|le|el|il|op|den|is)\W{{1,2}})?$",
-    re.IGNORECASE,
-)
-#: words next to the date of a line that is nothing but a date
-_MAX_OTHERS = 8
-_MAX_BEFORE = 60
-_URL_DATE = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 #: names that say of which kind a date is only by their company
 _VAGUE_DATE = re.compile(
     r"/(?:date|dc\.date|dcterms\.date|dc:date|dateCreated|uploadDate|created|displaydate)(?:/0)?$", re.IGNORECASE
@@ -104,25 +89,19 @@ def claims(
         return
     for leaf, kind in wanted:
         if leaf in compared:
-            yield from _dates(page, shown, leaf, kind, only_labelled=True) if kind == "published" else ()
+            yield from article_dates.claims(page, shown, leaf, kind, only_labelled=True) if kind == "published" else ()
         elif kind == "headline":
             yield from _headline(page, shown, leaf)
         elif kind == "author":
             yield from _authors(page, shown, leaf, _no_authors(schema, page))
         elif leaf.type == "date" or leaf.type == "string":
-            yield from _dates(page, shown, leaf, kind)
+            yield from article_dates.claims(page, shown, leaf, kind)
 
 
 def heading(page: PageSources, leaf: Leaf) -> Iterator[Claim]:
     """Yield the page's main heading as the name of its item."""
     if page.article is not None:
         yield from _headline(page, page.article, leaf)
-
-
-def _claim(page: PageSources, path: str, value: Any, start: int, end: int) -> Claim:
-    """The span is exact: text of the next element may follow without a blank, so that the quote alone is not found."""
-    text, span = page.text.text, (start, end)
-    return Claim(path=path, value=value, rung=Rung.SELECTOR, source=page.text, quote=text[start:end], span=span)
 
 
 # Headline
@@ -186,11 +165,11 @@ def _authors(page: PageSources, shown: ArticlePage, leaf: Leaf, others: Sequence
 def _named(page: PageSources, leaf: Leaf, part: Part, names: Sequence[str]) -> Iterator[Claim]:
     if leaf.many:
         for number, name in enumerate(names):
-            yield _claim(page, leaf.path.replace("*", str(number)), name, part.start, part.end)
+            yield article_dates.of_span(page, leaf.path.replace("*", str(number)), name, part.start, part.end)
         return
     first, last = part.text.find(names[0]), part.text.find(names[-1])
     whole = part.text[first : last + len(names[-1])] if 0 <= first <= last else names[0]
-    yield _claim(page, leaf.path, " ".join(whole.split()), part.start, part.end)
+    yield article_dates.of_span(page, leaf.path, " ".join(whole.split()), part.start, part.end)
 
 
 def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[Claim]:
@@ -295,93 +274,3 @@ def _agree(visible: Sequence[Claim], kept: Sequence[Claim]) -> bool:
 
 def _words(name: str) -> set[str]:
     return {word.strip(".,") for word in name.casefold().split() if len(word.strip(".,")) > 1}
-
-
-# Dates
-
-
-def _dates(
-    page: PageSources, shown: ArticlePage, leaf: Leaf, kind: str, *, only_labelled: bool = False
-) -> Iterator[Claim]:
-    """The first date whose role fits; a date without a role is the day of publication."""
-    unlabelled: list[tuple[Claim, Part]] = []
-    for part, role in shown.dated():
-        for claim, labelled in _of_part(page, leaf, part, role):
-            if labelled == kind:
-                yield claim
-                return
-            if labelled == "dated":
-                unlabelled.append((claim, part))
-    if only_labelled or kind != "published":
-        return
-    if unlabelled:
-        yield min(unlabelled, key=lambda one: _is_far_above(shown, one[1]))[0]
-    elif (found := _far(page, shown, leaf) or _of_url(page, leaf)) is not None:
-        yield found
-
-
-def _is_far_above(shown: ArticlePage, part: Part) -> bool:
-    """Far above the heading, the date is often that of today or of the issue. The first date of each kind wins."""
-    return bool(shown.heading and shown.lines and part.end < min(shown.lines[0][0], shown.heading[0]))
-
-
-def _far(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:
-    """The only date with a label, wherever it is: `Published: 5 May 2024` in a table or below the text."""
-    found = {
-        claim.value: claim
-        for part in shown.labelled()
-        for claim, labelled in itertools.islice(_of_part(page, leaf, part, "dated"), 1)
-        if labelled != "modified"
-    }
-    return next(iter(found.values())) if len(found) == 1 else None
-
-
-def _of_part(page: PageSources, leaf: Leaf, part: Part, role: str) -> Iterator[tuple[Claim, str]]:
-    text, at, others = part.text, 0, part.text
-    stated = list(dates(text))
-    for one in stated:
-        others = others.replace(text[one.start : one.end], " ")
-    if part.tag == "line" and len(others.split()) > _MAX_OTHERS:
-        return
-    if is_copyright(page.text.text, part.start, part.end):
-        return
-    for one in stated:
-        before, at = text[at : one.start], one.end
-        label = _label(before, role)
-        if label == "dated" and _OTHER_DATE.search(before[-_MAX_BEFORE:]):
-            continue
-        whole = replace(one, start=one.start + part.start, end=one.end + part.start)
-        day = settled(whole, page.text.text, page.text.language)
-        if day is not None and day.day is not None:
-            yield _claim(page, leaf.path, day.iso, part.start, part.end), label
-    if not stated and part.stated and (day := _day_of(part.stated)) is not None:
-        locator = "css:time @datetime" if part.tag == "time" else f"css:{part.tag} @content"
-        source = Source(SourceKind.ATTRIBUTE, page.page, page.url, part.stated, locator)
-        made = Claim(path=leaf.path, value=day.iso, rung=Rung.SELECTOR, source=source, quote=part.stated)
-        yield made, _label(text, role)
-
-
-def _label(before: str, role: str) -> str:
-    updated, published = _last(_UPDATED, before), _last(_PUBLISHED, before)
-    if updated < 0 and published < 0:
-        return role
-    return "modified" if updated > published else "published"
-
-
-def _last(pattern: re.Pattern[str], text: str) -> int:
-    return max((found.start() for found in pattern.finditer(text)), default=-1)
-
-
-def _day_of(text: str) -> Day | None:
-    made = value_of(text.strip()) or value_of(text.strip()[:10])
-    return made[0] if made is not None and made[0].day is not None else None
-
-
-def _of_url(page: PageSources, leaf: Leaf) -> Claim | None:
-    """The last resort: `/2024/03/05/` in the address."""
-    found = _URL_DATE.search(urlsplit(page.url).path)
-    day = value_of(f"{found[1]}-{int(found[2]):02d}-{int(found[3]):02d}") if found else None
-    if day is None or found is None:
-        return None
-    source = Source(SourceKind.ATTRIBUTE, page.page, page.url, found[0].strip("/"), "url")
-    return Claim(path=leaf.path, value=day[0].iso, rung=Rung.SELECTOR, source=source, quote=source.text)

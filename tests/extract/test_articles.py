@@ -101,6 +101,29 @@ _BODY = "<p>Boats wait above the bridge until the gate is mended.</p>" * 12
         (f"{_HEAD}<p><b>Nora Field</b><span>May 5, 2024</span></p>", "2024-05-05"),
         (f"{_HEAD}{_BODY}<p>Source: | Published: 5 May 2024 | Views: 7</p>", "2024-05-05"),
         (f"<meta name=pubdate content='Thu, 16 May 2024 10:00:00 GMT'>{_HEAD}", "2024-05-16"),
+        (f"<meta property='article:published_time' content='Sun May 05 12:45:00 EDT 2024'>{_HEAD}", "2024-05-05"),
+        # the update comes first in the element of the day of publication
+        (f"{_HEAD}<span class=posted-on><time class=updated>June 7, 2024</time><time class='entry-date published'>"
+         f"May 5, 2024</time></span>{_BODY}", "2024-05-05"),
+        (f"{_HEAD}<p><time datetime='2024-05-04T05:07-0400'>05/04/24 05:07 AM EDT</time></p>{_BODY}", "2024-05-04"),
+        # in an aside, in the box of the author, in the footer of an article
+        (f"{_HEAD}<aside><ul><li>News<li class=meta>5 May 2024<li>7 minutes</ul></aside>{_BODY}", "2024-05-05"),
+        (f"{_HEAD}<div class=author-share><b>Nora Field</b><i>2024-05-05 14:27</i></div>{_BODY}", "2024-05-05"),
+        (f"{_HEAD}{_BODY}<footer><b class=post-date>5 May 2024</b> Tags: fog</footer>", "2024-05-05"),
+        (f"{_HEAD}<ul><li><meta itemprop=datePublished content=2024-05-05>May</ul>", "2024-05-05"),
+        (f"{_HEAD}{_BODY}<p>This entry was posted in Canals on 5 May 2024 by Nora and is filed under Canals, Fog and"
+         f" Elm</p>", "2024-05-05"),
+        (f"{_HEAD}{_BODY}<p>Dieser Artikel wurde am 5. Mai 2024 um 14:48 von Nora geschrieben.</p>", "2024-05-05"),
+        (f"{_HEAD}<p>May 5, 2024 at 8 AM | categories: Canals, Locks, Fog, Bridges, Elm trees, Barges</p>{_BODY}",
+         "2024-05-05"),
+        # microformats name the day of publication so if there is no other
+        (f"{_HEAD}<p class=updated>May 5, 2024</p>{_BODY}", "2024-05-05"),
+        # without a heading, the only line that is a date
+        (f"<p>2024.05.05</p>{_BODY}", "2024-05-05"),
+        (f"<p>2024.05.05</p>{_BODY}<p>2024.05.06</p>", None),
+        (f"{_HEAD}<p class=updated>Updated May 5, 2024</p>{_BODY}", None),
+        (f"{_HEAD}{_BODY}<footer><b class=post-date>5 May 2024</b><b class=post-date>7 May 2024</b></footer>", None),
+        (f"{_HEAD}{_BODY}<div class=related><b class=post-date>5 May 2024</b></div>", None),
         # two dates with labels, and one of a comment or a teaser
         (f"{_HEAD}{_BODY}<p>Date: 5 May 2024</p><p>Date: 9 May 2024</p>", None),
         (f"{_HEAD}{_BODY}<div class=comments><p>Posted on 5 May 2024</p></div>", None),
@@ -158,6 +181,16 @@ def test_the_page_is_walked_once_for_all_rungs(monkeypatch: pytest.MonkeyPatch) 
         (f"{_HEAD}<div class=author><p>Account<p>You are logged in</div>", []),
         (f"{_HEAD}<p data-component=Byline>Nora Field</p>", ["Nora Field"]),
         (f"{_HEAD}<p class=firma>Nora Field | Madrid</p>", ["Nora Field"]),
+        # the box of the author has buttons
+        (f"{_HEAD}<div class=author-card><a class=author-card__name>Nora Field</a></div>", ["Nora Field"]),
+        (f"{_HEAD}<div id=byline>[田中宏昌，Harbor]</div>", ["田中宏昌"]),
+        (f"{_HEAD}<p class=byline>By Nora (N.F.) Field</p>", ["Nora (N.F.) Field"]),
+        # no months, no companies
+        (f"{_HEAD}<p class=byline>Nora Field Nov 29, 2024</p>", ["Nora Field"]),
+        (f"{_HEAD}<time class=byline>Dec 5, 2024</time>", []),
+        (f"<meta name=author content='Alder Media Inc.'>{_HEAD}", []),
+        # the byline has the usual order of the names
+        (f"<meta name=author content='Field, Nora'>{_HEAD}<p class=author>Nora Field</p>", ["Nora Field"]),
     ],
 )  # fmt: skip
 def test_authors_without_a_byline_next_to_the_heading(html: str, names: list[str]) -> None:

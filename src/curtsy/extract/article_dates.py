@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.extract.article_page import ArticlePage, Part
+from curtsy.extract.article_marks import Part
+from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.article_words import any_of
 from curtsy.extract.sources import PageSources
-from curtsy.grounding.dates import Day, dates, settled, value_of
+from curtsy.grounding.dates import Day, Stated, dates, settled, value_of
 from curtsy.grounding.folded_text import is_copyright
 from curtsy.grounding.schema import Leaf
 
@@ -31,7 +32,10 @@ _OTHER_DATE = re.compile(
 )
 #: words next to the date of a line that is nothing but a date
 _MAX_OTHERS = 8
+#: the same far from a label: a time of day, `Posted`
+_MAX_BESIDE = 4
 _MAX_BEFORE = 60
+_BAR = re.compile(r"[|•·｜]")
 _URL_DATE = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 
 
@@ -44,8 +48,12 @@ def of_span(page: PageSources, path: str, value: Any, start: int, end: int) -> C
 def claims(
     page: PageSources, shown: ArticlePage, leaf: Leaf, kind: str, *, only_labelled: bool = False
 ) -> Iterator[Claim]:
-    """The first date whose role fits; a date without a role is the day of publication."""
+    """The first date whose role fits; a date without a role is the day of publication.
+
+    In microformats, so is the day in the class `updated`, if no other is stated; a text that says `updated` is not.
+    """
     unlabelled: list[tuple[Claim, Part]] = []
+    updated: Claim | None = None
     for part, role in shown.dated():
         for claim, labelled in _of_part(page, leaf, part, role):
             if labelled == kind:
@@ -53,11 +61,21 @@ def claims(
                 return
             if labelled == "dated":
                 unlabelled.append((claim, part))
+            elif role == "modified" and updated is None and _label(part.text, "") == "":
+                updated = claim
     if only_labelled or kind != "published":
         return
     if unlabelled:
         yield min(unlabelled, key=lambda one: _is_far_above(shown, one[1]))[0]
-    elif (found := _far(page, shown, leaf) or _of_url(page, leaf)) is not None:
+        return
+    if updated is not None:
+        yield updated
+        return
+    for source in (_far, _beside_heading, _marked, _of_meta, _alone):
+        if (found := source(page, shown, leaf)) is not None:
+            yield found
+            return
+    if (found := _of_url(page, leaf)) is not None:
         yield found
 
 
@@ -77,29 +95,76 @@ def _far(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def _of_part(page: PageSources, leaf: Leaf, part: Part, role: str) -> Iterator[tuple[Claim, str]]:
-    text, at, others = part.text, 0, part.text
+def _beside_heading(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:
+    """The only date in lines right after the heading that are nothing but a date."""
+    return _sole(page, leaf, shown.beside_heading())
+
+
+def _marked(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:
+    """The only day that the page marks as that of publication, wherever it is: `<footer><span class="post-date">`."""
+    return _sole(page, leaf, shown.marked_days())
+
+
+def _alone(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:
+    """The only line of the page that is nothing but a date, if no heading shows where the article begins.
+
+    A home page has that of today."""
+    is_home = urlsplit(page.url).path in ("", "/")
+    return None if shown.heading is not None or is_home else _sole(page, leaf, shown.short_lines())
+
+
+def _sole(page: PageSources, leaf: Leaf, parts: Iterable[Part]) -> Claim | None:
+    found = {
+        claim.value: claim
+        for part in parts
+        for claim, labelled in _of_part(page, leaf, part, "dated", most=_MAX_BESIDE)
+        if labelled != "modified"
+    }
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _of_meta(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:
+    days = [(text, day) for text in shown.stated_days() if (day := _day_of(text)) is not None]
+    if len({day for _, day in days}) != 1:
+        return None
+    text, day = days[0]
+    source = Source(SourceKind.ATTRIBUTE, page.page, page.url, text, "css:meta[itemprop=datePublished] @content")
+    return Claim(path=leaf.path, value=day.iso, rung=Rung.SELECTOR, source=source, quote=text)
+
+
+def _of_part(
+    page: PageSources, leaf: Leaf, part: Part, role: str, *, most: int = _MAX_OTHERS
+) -> Iterator[tuple[Claim, str]]:
+    text, at = part.text, 0
     stated = list(dates(text))
-    for one in stated:
-        others = others.replace(text[one.start : one.end], " ")
-    if part.tag == "line" and len(others.split()) > _MAX_OTHERS:
+    if part.tag == "line" and stated and _others(text, stated) > most:
         return
     if is_copyright(page.text.text, part.start, part.end):
         return
+    is_read = False
     for one in stated:
         before, at = text[at : one.start], one.end
-        label = _label(before, role)
+        label, is_read = _label(before, role), is_read or len(one.days) == 1
         if label == "dated" and _OTHER_DATE.search(before[-_MAX_BEFORE:]):
             continue
         whole = replace(one, start=one.start + part.start, end=one.end + part.start)
         day = settled(whole, page.text.text, page.text.language)
         if day is not None and day.day is not None:
             yield of_span(page, leaf.path, day.iso, part.start, part.end), label
-    if not stated and part.stated and (day := _day_of(part.stated)) is not None:
+    if not is_read and part.stated and (day := _day_of(part.stated)) is not None:
         locator = "css:time @datetime" if part.tag == "time" else f"css:{part.tag} @content"
         source = Source(SourceKind.ATTRIBUTE, page.page, page.url, part.stated, locator)
         made = Claim(path=leaf.path, value=day.iso, rung=Rung.SELECTOR, source=source, quote=part.stated)
         yield made, _label(text, role)
+
+
+def _others(text: str, stated: Sequence[Stated]) -> int:
+    """The number of words beside the dates, up to the next bar: `5 May 2024 at 8 AM | categories: Canals, Fog`."""
+    for one in stated:
+        text = text.replace(text[one.start : one.end], " " * (one.end - one.start))
+    end = _BAR.search(text, stated[-1].end)
+    start = max((bar.end() for bar in _BAR.finditer(text, 0, stated[0].start)), default=0)
+    return len(text[start : end.start() if end else None].split())
 
 
 def _label(before: str, role: str) -> str:

@@ -7,36 +7,51 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
 from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.extract import foreign_parts
+from curtsy.extract.article_marks import (
+    BYLINE,
+    DATED,
+    MAX_DEPTH,
+    PUBLISHED,
+    Part,
+    ancestors,
+    chain,
+    flat,
+    is_in_article,
+    is_other,
+    is_published,
+    is_updated,
+    lines_of,
+    marks_of,
+    stated_by,
+)
 from curtsy.extract.article_words import any_of, marked
 from curtsy.extract.bylines import is_labelled
 
 _TAGS = frozenset(
-    ("a", "span", "div", "p", "address", "time", "li", "h1", "h2", "h3", "h4", "cite", "em", "strong", "b", "small",
-     "section", "header", "figcaption", "dd", "td", "abbr", "i")
+    ("a", "span", "div", "p", "address", "time", "li", "h1", "h2", "h3", "h4", "h5", "h6", "cite", "em", "strong", "b",
+     "small", "section", "header", "figcaption", "dd", "td", "abbr", "i")
 )  # fmt: skip
-_MARKS = ("class", "id", "itemprop", "rel", "data-testid", "property", "data-component", "data-qa", "data-test")
-_BYLINE, _UPDATED, _DATED, _PUBLISHED = map(marked, ("byline_marks", "updated_marks", "date_marks", "published_marks"))
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: parts of a page that are about other things, unless they contain the heading
 _ASIDE = marked("aside_marks")
 #: the end of an article: `post-footer`
 _OWN_FOOTER = re.compile(r"\b(?:post|entry|article|asset|story|node|blog)[_\-]{0,2}footer\b", re.IGNORECASE)
+#: the box of the author, which may have its buttons: `author-share`
+_OWN_AUTHOR = re.compile(r"\b(?:author|byline)s?[_\-]{1,2}(?:share|card|social|credit|list|info)", re.IGNORECASE)
 _EXACT = re.compile(r"author-?name|byline", re.IGNORECASE)
-#: parts that are about other articles
-_OTHERS = marked("other_marks")
 _DATE_LABEL = re.compile(
     rf"(?:[^|｜]{{0,40}}[|｜])?\W{{0,3}}{any_of('date_labels')}(?:\s{{0,2}}[:：]\s{{0,2}}|(?=\s\d)|$|(?=\d))",
     re.IGNORECASE,
 )
+#: `This entry was posted on 5 May 2024 by`, `Dieser Artikel wurde am 5. Mai 2024 veröffentlicht`
+_POSTED = re.compile(rf"\W{{0,3}}{any_of('this_post')} [^\n]{{0,120}}?{any_of('posted_verbs')}\b", re.IGNORECASE)
 _AUTHOR_LABEL = re.compile(
     rf"\W{{0,3}}(?:{any_of('author_labels')}(?:\s{{0,2}}[:：／]\s{{0,2}}|\s)|{any_of('author_phrases')}\s)\S",
     re.IGNORECASE,
@@ -44,12 +59,14 @@ _AUTHOR_LABEL = re.compile(
 _ASIDE_TAGS = frozenset(("aside", "nav", "figure", "figcaption", "form", "blockquote"))
 #: an item of microdata without the heading of the page is a teaser
 _OTHER_ITEM = re.compile(r"/(?:[A-Za-z]{0,20}Article|BlogPosting|[A-Za-z]{0,20}Event|Product|CreativeWork|ListItem)$")
-_TIME = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]")
 _MAX_MARKED = 400
 _MAX_TEXT = 160
+#: characters of a line that is nothing but a date
+_MAX_DATE = 40
 _LEAST_PIECE = 3
 _NEAR_BEFORE, _NEAR_AFTER = 4, 12
-_MAX_DEPTH = 40
+#: characters after the heading in which a date may be beside it: in an aside, in the box of the author
+_BESIDE_HEADING = 300
 #: characters of a heading that the title must begin with
 _LEAST_TITLE = 8
 #: characters of an h2 or h3 that the title repeats anywhere: `Canal Post: the lock is closed`
@@ -57,19 +74,6 @@ _LEAST_REPEATED = 15
 #: bounds of the search for labeled dates outside of the lines around the heading
 _MAX_LABELLED = 20
 _MAX_LABELLED_AUTHOR = 80
-
-
-class Part(NamedTuple):
-    """An element that belongs to the article: its span and marks."""
-
-    start: int
-    end: int
-    text: str
-    marks: str
-    tag: str
-    #: the attribute `datetime` or `content`
-    stated: str
-    rel: str
 
 
 class ArticlePage:
@@ -97,8 +101,8 @@ class ArticlePage:
         spans = [one for one in self._spans if one.node.tag in ("h1", "h2", "h3") and one.end > one.start]
         spans.sort(key=lambda one: one.node.tag == "h3")
         found = [one for one in spans if one.node.tag == "h1"]
-        title = _flat(self._document.title or "")
-        said = [(one, _flat(self.text[one.start : one.end])) for one in [*found, *spans]]
+        title = flat(self._document.title or "")
+        said = [(one, flat(self.text[one.start : one.end])) for one in [*found, *spans]]
         for one, text in said:
             if title and len(text) >= _LEAST_TITLE and title.startswith(text[:40]):
                 return one
@@ -127,7 +131,7 @@ class ArticlePage:
     @cached_property
     def _around_heading(self) -> frozenset[int]:
         """Elements that contain the heading."""
-        return frozenset() if self._heading is None else frozenset(_ancestors(self._heading.node))
+        return frozenset() if self._heading is None else frozenset(ancestors(self._heading.node))
 
     @cached_property
     def _many_articles(self) -> bool:
@@ -143,12 +147,12 @@ class ArticlePage:
             node = span.node
             tag = node.tag or ""
             attributes = node.attributes
-            marks = _CAMEL.sub("-", " ".join(attributes.get(name) or "" for name in _MARKS)).strip()
+            marks = marks_of(node)
             if not marks and tag not in ("time", "address", "abbr"):
                 continue
             if span.end - span.start > _MAX_TEXT or self.is_beside(node) or self.is_elsewhere(span.start):
                 continue
-            stated = _stated(tag, attributes)
+            stated = stated_by(tag, attributes)
             for start, end in self._pieces(span.start, span.end):
                 rel = attributes.get("rel") or ""
                 found.append(Part(start, end, self.text[start:end], marks, tag, stated, rel))
@@ -174,7 +178,7 @@ class ArticlePage:
         chain: list[int] = []
         at: LexborNode | None = node
         beside = False
-        while at is not None and len(chain) < _MAX_DEPTH:
+        while at is not None and len(chain) < MAX_DEPTH:
             key = at.mem_id
             if key in self._around_heading:
                 break
@@ -192,7 +196,7 @@ class ArticlePage:
 
     def _marks_beside(self, node: LexborNode) -> bool:
         tag = node.tag or ""
-        if tag in _ASIDE_TAGS or (tag == "footer" and not _is_in_article(node)):
+        if tag in _ASIDE_TAGS or (tag == "footer" and not is_in_article(node)):
             return True
         if tag == "article" and self._many_articles:
             return True
@@ -200,12 +204,13 @@ class ArticlePage:
             return True
         marks = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
         marks = _OWN_FOOTER.sub(" ", marks) if "foot" in marks else marks
+        marks = _OWN_AUTHOR.sub(" ", marks) if "author" in marks or "byline" in marks else marks
         return len(marks) > 1 and tag not in ("html", "body") and _ASIDE.search(marks) is not None
 
     @cached_property
     def lines(self) -> list[tuple[int, int]]:
         """The lines around the heading."""
-        every = _lines(self.text)
+        every = lines_of(self.text)
         if self._heading is None:
             return []
         at = next((number for number, (_, end) in enumerate(every) if end >= self._heading.end), 0)
@@ -216,7 +221,7 @@ class ArticlePage:
 
     def bylines(self) -> Iterator[tuple[Part, bool]]:
         """Yield (part, whether it is marked): marked elements, the more exact ones first, then labeled lines."""
-        marked = [one for one in self.parts if one.text and _BYLINE.search(one.marks)]
+        marked = [one for one in self.parts if one.text and BYLINE.search(one.marks)]
         exact = [one for one in marked if "author" in one.rel or _EXACT.search(one.marks)]
         for one in dict.fromkeys([*exact, *marked, *(one for one in self.parts if one.tag == "address" and one.text)]):
             yield one, True
@@ -234,7 +239,7 @@ class ArticlePage:
             for one in self._spans
             if one.node.tag == "a"
             and "author" in (one.node.attributes.get("rel") or "").split()
-            and not any(at.tag == "footer" or _marked_other(at) for at in _chain(one.node, self._around_heading))
+            and not any(at.tag == "footer" or is_other(at) for at in chain(one.node, self._around_heading))
         }
         found.pop("", None)
         if len(found) != 1:
@@ -245,7 +250,7 @@ class ArticlePage:
     def _labelled_authors(self) -> list[Part]:
         """The only line of the page that names its author with a label: `Author: Nora Field` beside the text."""
         found: dict[str, Part] = {}
-        for start, end in _lines(self.text):
+        for start, end in lines_of(self.text):
             text = self.text[start:end]
             if len(text) > _MAX_LABELLED_AUTHOR or not _AUTHOR_LABEL.match(text) or self.is_line_beside(start):
                 continue
@@ -254,23 +259,61 @@ class ArticlePage:
 
     def dated(self) -> Iterator[tuple[Part, str]]:
         """Yield (part, role): `published`, `modified`, or `dated` if the marks do not say."""
+        # `<span class="posted-on"><time class="updated">` has the day of the update first.
+        updated = {(one.start, one.end) for one in self.parts if is_updated(one)}
         for one in self.parts:
-            if _PUBLISHED.search(one.marks) or "date-published" in one.marks.lower():
-                yield one, "published"
-            elif _UPDATED.search(one.marks) or "date-modified" in one.marks.lower():
+            if (one.start, one.end) in updated:
                 yield one, "modified"
+            elif is_published(one):
+                yield one, "published"
         for one in self.parts:
-            if one.tag == "time" or (one.tag == "abbr" and one.stated) or _DATED.search(one.marks):
-                yield one, "dated"
+            if one.tag == "time" or (one.tag == "abbr" and one.stated) or DATED.search(one.marks):
+                yield one, "modified" if (one.start, one.end) in updated else "dated"
         for start, end in self.lines:
             if end - start <= _MAX_TEXT:
-                yield Part(start, end, self.text[start:end], "", "line", "", ""), "dated"
+                role = "modified" if (start, end) in updated else "dated"
+                yield Part(start, end, self.text[start:end], "", "line", "", ""), role
+
+    def beside_heading(self) -> Iterator[Part]:
+        """Yield pieces of lines right after the heading that are in an aside or a box for sharing."""
+        if self._heading is None:
+            return
+        first, last = self._heading.end, self._heading.end + _BESIDE_HEADING
+        for start, end in lines_of(self.text):
+            if first <= start < last and not self.is_line_beside(start):
+                for piece in self._pieces(start, end):
+                    yield Part(*piece, self.text[slice(*piece)], "", "line", "", "")
+
+    def marked_days(self) -> Iterator[Part]:
+        """Yield elements that are marked as the day of publication, without those in teasers and comments."""
+        for one in self._spans:
+            marks = marks_of(one.node)
+            if not 0 < one.end - one.start <= _MAX_TEXT or PUBLISHED.search(marks) is None:
+                continue
+            others = any(map(is_other, chain(one.node, self._around_heading)))
+            if not others and not self.is_elsewhere(one.start):
+                stated = stated_by(one.node.tag or "", one.node.attributes)
+                yield Part(one.start, one.end, self.text[one.start : one.end], marks, one.node.tag or "", stated, "")
+
+    def short_lines(self) -> Iterator[Part]:
+        for start, end in lines_of(self.text):
+            if end - start <= _MAX_DATE and not self.is_line_beside(start):
+                yield Part(start, end, self.text[start:end], "", "line", "", "")
+
+    def stated_days(self) -> list[str]:
+        """Return what `<meta itemprop="datePublished">` outside of the items of microdata states."""
+        root = self._document.tree.root
+        found = [] if root is None else root.css('meta[itemprop="datePublished"][content]')[:_MAX_LABELLED]
+        return list(dict.fromkeys(one.attributes.get("content") or "" for one in found))
 
     def labelled(self) -> Iterator[Part]:
         """Yield short lines anywhere on the page that begin with a label of dates, with the line below a bare label."""
-        every = _lines(self.text)
+        every = lines_of(self.text)
         found = 0
         for number, (start, end) in enumerate(every):
+            if _POSTED.match(self.text, start, end) and not self.is_line_beside(start):
+                cut = min(end, start + _MAX_TEXT)
+                yield Part(start, cut, self.text[start:cut], "", "sentence", "", "")
             if end - start > _MAX_TEXT or (label := _DATE_LABEL.match(self.text[start:end])) is None:
                 continue
             if start + label.end() == end and number + 1 < len(every):
@@ -284,7 +327,7 @@ class ArticlePage:
     def is_line_beside(self, start: int) -> bool:
         """Whether a line is in a teaser or a comment. Labels tell dates of the article in boxes at its side."""
         node = self._innermost.get(start)
-        marked = node is not None and any(map(_marked_other, _chain(node, self._around_heading)))
+        marked = node is not None and any(map(is_other, chain(node, self._around_heading)))
         return marked or self.is_elsewhere(start)
 
     @cached_property
@@ -296,7 +339,7 @@ class ArticlePage:
         spans = sorted(nested, key=lambda one: (one.start, -one.end))
         around: list[prose.Span] = []
         at = 0
-        for start, _ in _lines(self.text):
+        for start, _ in lines_of(self.text):
             while at < len(spans) and spans[at].start <= start:
                 while around and around[-1].end <= spans[at].start:
                     around.pop()
@@ -307,56 +350,3 @@ class ArticlePage:
             if around:
                 found[start] = around[-1].node
         return found
-
-
-def _chain(node: LexborNode, until: frozenset[int]) -> Iterator[LexborNode]:
-    at: LexborNode | None = node
-    for _ in range(_MAX_DEPTH):
-        if at is None or at.mem_id in until:
-            return
-        yield at
-        at = at.parent
-
-
-def _marked_other(node: LexborNode) -> bool:
-    marks = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
-    return len(marks) > 1 and node.tag not in ("html", "body") and _OTHERS.search(marks) is not None
-
-
-def _stated(tag: str, attributes: Mapping[str, str | None]) -> str:
-    """The date or name that an attribute states."""
-    if tag == "abbr":
-        title = attributes.get("title") or ""
-        return title if _TIME.match(title) else ""
-    return attributes.get("datetime") or (attributes.get("content") if attributes.get("itemprop") else "") or ""
-
-
-def _is_in_article(node: LexborNode) -> bool:
-    at = node.parent
-    for _ in range(_MAX_DEPTH):
-        if at is None:
-            return False
-        if at.tag == "article":
-            return True
-        at = at.parent
-    return False
-
-
-def _ancestors(node: LexborNode) -> Iterator[int]:
-    at: LexborNode | None = node
-    while at is not None:
-        yield at.mem_id
-        at = at.parent
-
-
-def _lines(text: str) -> list[tuple[int, int]]:
-    found, at = [], 0
-    for line in text.split("\n"):
-        if line.strip():
-            found.append((at, at + len(line)))
-        at += len(line) + 1
-    return found
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.casefold().split())

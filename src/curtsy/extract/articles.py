@@ -15,8 +15,9 @@ from urllib.parse import urlsplit
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract import article_dates
-from curtsy.extract.article_page import ArticlePage, Part
-from curtsy.extract.bylines import handle_in, is_person, is_placeholder, names_in, people, without_label
+from curtsy.extract.article_marks import Part
+from curtsy.extract.article_page import ArticlePage
+from curtsy.extract.bylines import handle_in, is_company, is_person, is_placeholder, names_in, people, without_label
 from curtsy.extract.recipes import is_recipe
 from curtsy.extract.sources import PageSources
 from curtsy.grounding.json_pointer import keys
@@ -53,6 +54,7 @@ _VAGUE_DATE = re.compile(
 )
 #: marks of elements that are nothing but the name of a user; `marks` has the value of `rel` too
 _HANDLE_MARKS = re.compile(r"(?:^|\s)(?:author|fn|username|author-name)(?:$|\s)", re.IGNORECASE)
+_LAST_FIRST = re.compile(r"[^\W\d_][\w'’.-]{1,30}, [^\W\d_][\w'’.-]{1,30}")
 _MARKS_OF_TITLES = re.compile(r" [|–—·•»-] ")
 _SITE_KEYS = ("og:site_name", "application-name", "twitter:site")
 
@@ -190,6 +192,8 @@ def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[
         visible = list(_authors(page, page.article, leaf, others))
         if visible and not _agree(visible, kept):
             return [*rest, *visible]
+        if visible and any(_LAST_FIRST.fullmatch(one.value) for one in kept):
+            return [*rest, *visible]  # `Field, Nora` in the metadata, Nora Field in the byline
         kept.sort(key=lambda one: bool(visible) and not _agree(visible, [one]))
     return [*rest, *_numbered(leaf, [name for one in _of_one_thing(kept) for name in _people(leaf, one, others)])]
 
@@ -208,8 +212,8 @@ def _is_vague(claim: Claim) -> bool:
 
 
 def _is_nobody(name: str, others: Sequence[str]) -> bool:
-    """Whether it is a placeholder. If the name of a site is that of a person, the person is an author."""
-    return is_placeholder(name, others) and (is_placeholder(name) or not is_person(name))
+    """Whether it is a placeholder or a company. If the name of a site is that of a person, the person is an author."""
+    return is_company(name) or (is_placeholder(name, others) and (is_placeholder(name) or not is_person(name)))
 
 
 def _of_one_thing(authors: Sequence[Claim]) -> list[Claim]:

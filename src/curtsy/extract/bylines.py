@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 
 from curtsy.extract.article_words import WORDS, any_of
+from curtsy.grounding.cldr import MONTHS
 
 _MAX_BYLINE = 160
 _MAX_NAME = 60
@@ -30,7 +31,14 @@ _CUT = re.compile(
 )
 _BETWEEN = re.compile(rf", ?(?:and|und|et) |, ?| {any_of('ands')} | ?& ?|[、，]")
 #: `Richard (R.J.) Alder`
-_NICKNAME = re.compile(r" \([^()]{1,20}\) (?=[^\W\d_])")
+_NICKNAME = re.compile(r" \([^()\d]{1,20}\) (?=[^\W\d_])")
+_LAST_WORD = re.compile(r"(?:^| )([^\W\d_]{3,12})[., ]{0,3}$")
+#: a company is not a person: `Alder Media Inc.`
+_COMPANY = re.compile(
+    r"(?:\b(?:Inc|Ltd|LLC|GmbH|Corp|Corporation|Co|Pty|PLC|S\.?A|S\.?r\.?l|B\.?V|AG|KG)\.?|株式会社|有限会社|有限公司|주식회사)$"
+    r"|^株式会社|^\(주\)"
+)
+_MONTHS_OF_PEOPLE = frozenset(("april", "may", "june", "julia", "august", "augusto", "marta", "jan", "mai", "mar"))
 _TEMPLATE = re.compile(r"[{}<>\[\]]|\$\{|%\w{1,40}%|[a-z]_[a-z]{1,30}_[a-z]")
 #: papers and portals in Chinese and Japanese: `证券时报网`
 _SOURCE = re.compile(
@@ -64,6 +72,16 @@ def _same(plain: str, other: str) -> bool:
 
 def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" .,:;-–|")
+
+
+def is_company(name: str) -> bool:
+    return _COMPANY.search(name.strip()) is not None
+
+
+def _is_month(word: str) -> bool:
+    """Whether it is the name of a month, and not of a person: May, April, June."""
+    plain = word.casefold().strip(".,")
+    return plain in MONTHS and plain not in _MONTHS_OF_PEOPLE
 
 
 def is_person(name: str) -> bool:
@@ -111,9 +129,12 @@ def names_in(text: str, *, marked: bool = False) -> list[str]:
     if len(lines) > 1 and all(_is_name(line, 2) and not _is_uncased(line) for line in lines):
         return lines
     least = 1 if marked and (len(lines) == 1 or _is_uncased(lines[0])) else 2
-    text = _NICKNAME.sub(" ", without_label(" | ".join(lines)))
-    cut = _CUT.search(text)
+    text = without_label(" | ".join(lines)).strip("[]【】《》")
+    nickname = _NICKNAME.search(text)
+    cut = _CUT.search(text, nickname.end() if nickname else 0)
     head = text[: cut.start()] if cut else text
+    if cut and cut[0].isdigit() and (month := _LAST_WORD.search(head)) and _is_month(month[1]):
+        head = head[: month.start()]  # `Nora Field Nov 5`
     found: list[str] = []
     for part in _BETWEEN.split(head):
         name = part.strip(" .,:;-–|'\"")
@@ -139,8 +160,8 @@ def handle_in(text: str) -> list[str]:
 
 
 def _is_place(first: str, name: str) -> bool:
-    """`Markus Balser, Berlin`: a word behind a full name."""
-    return " " in first and " " not in name and not _is_uncased(name)
+    """A word behind a full name (`Markus Balser, Berlin`), or a name in another script (`田中宏昌，Harbor`)."""
+    return not _is_uncased(name) and (_is_uncased(first) or (" " in first and " " not in name))
 
 
 def _is_quiet(head: str, found: list[str]) -> bool:
@@ -159,7 +180,7 @@ def _is_name(name: str, least: int) -> bool:
             and not _SOURCE.search(name)
         )
     words = name.split()
-    if not least <= len(words) <= _MAX_WORDS:
+    if not least <= len(words) <= _MAX_WORDS or (len(words) == 1 and _is_month(name)):
         return False
     if any(word.casefold().strip(".,'’") in WORDS["not_names"] for word in words):
         return False

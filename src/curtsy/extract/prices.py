@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.extract.article_page import Part
+from curtsy.extract.article_marks import Part
 from curtsy.extract.shown_price import Price, find
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced

@@ -38,7 +38,7 @@ _FORMS = tuple(
         r"(?P<han>[〇零一二三四五六七八九]{4})年(?P<month>[一二三四五六七八九十]{1,2})月(?:(?P<day>[一二三四五六七八九十]{1,3})日)?",
         r"\b(?:ngày\s)?(?P<day>\d{1,2})\stháng\s(?P<month>\d{1,2})(?:\snăm\s|,\s?|\s)(?P<year>[12]\d{3})(?!\d)",
         rf"(?<![\w.,/]){_DAY}{_OF}-?{_MONTH}{_OF}-?{_YEAR}",
-        rf"\b{_MONTH}\s{_DAY}\s\d{{1,2}}:\d{{2}}(?::\d{{2}})?[,\s]\s?{_YEAR}",
+        rf"\b{_MONTH}\s{_DAY}\s\d{{1,2}}:\d{{2}}(?::\d{{2}})?[,\s](?:[A-Z]{{3,4}}\s|\s)?{_YEAR}",
         rf"\b{_MONTH}{_GAP}{_DAY}{_GAP}(?<!\d){_YEAR}",
         rf"(?<![\w.\-/]){_YEAR}(?:\.|\sm\.|\.\sgada)?\s(?:{_DAY}\s)?{_MONTH}(?:\s(?P<late>\d{{1,2}})(?!\d))?",
         rf"\b{_MONTH}{_OF}{_YEAR}",

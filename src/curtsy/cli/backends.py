@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from curtsy.cli import next_commands
-from curtsy.cli.options import settings_from
+from curtsy.cli.options import LocalOptions, settings_from
 from curtsy.client.backend import Backend
 from curtsy.client.http import Client, key_from_environment
 from curtsy.client.local import LocalBackend
@@ -24,6 +26,17 @@ Api = Annotated[
         rich_help_panel="Storage",
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedOptions(LocalOptions):
+    """The same, and --api."""
+
+    OPTIONS: ClassVar[Mapping[str, Any]] = {"api": Api, **LocalOptions.OPTIONS}
+    api: str | None = None
+
+    def backend(self) -> Backend:
+        return backend(self.api, self.config, self.data_dir)
 
 
 def backend(api: str | None, config: Path | None, data_dir: Path | None) -> Backend:

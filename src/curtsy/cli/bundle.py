@@ -7,23 +7,20 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import show
-from curtsy.cli.backends import Api, backend
+from curtsy.cli.backends import SharedOptions
 from curtsy.cli.export import say_held
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
+from curtsy.cli.options import WhichCrawl
 from curtsy.export import bundle as bundles
 from curtsy.export.targets import target_of
 
 
 def bundle(
+    shared: SharedOptions,
     crawl: WhichCrawl = "last",
     out: Annotated[
         str | None,
         typer.Option("--out", metavar="PATH", help="A folder or NAME.zip; also s3://...", show_default=False),
     ] = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
 ) -> None:
     """Write a crawl to hand over: report, tables, audit.
 
@@ -31,9 +28,8 @@ def bundle(
     """
     target = target_of(out)
     bundles.check_target(target)
-    done = backend(api, config, data_dir).bundle(crawl, target)
-    if as_json:
-        show.document({"id": done["id"], "out": out, "files": done["files"]})
+    done = shared.backend().bundle(crawl, target)
+    if shared.printed({"id": done["id"], "out": out, "files": done["files"]}):
         return
     opened = f"unpack {out}, and open report.html" if str(out).endswith(".zip") else f"open {out}/report.html"
     show.note(f"{show.number(len(done['files']), 'file')} written to {out}. To look at it, {opened} in a browser.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, get_type_hints
 
 import typer.main
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -41,9 +43,9 @@ class Commands(typer.Typer):
         )  # fmt: skip
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
-        return super().command(
-            name, cls=Command, context_settings=_HELP_NAMES | settings.pop("context", {}), **settings
-        )
+        context = _HELP_NAMES | settings.pop("context", {})
+        declare = super().command(name, cls=Command, context_settings=context, **settings)
+        return lambda command: declare(_with_options(command))
 
 
 class LazyCommand(TyperCommand):
@@ -78,6 +80,38 @@ class LazyCommand(TyperCommand):
             old, new = f"curtsy {self.name}", f"curtsy {self._renamed_to}"
             note(f"curtsy: `{old}` is deprecated and will be removed in the next version. Use `{new}`.")
         return self.load().make_context(info_name, args, parent=parent, **extra)
+
+
+def replaced(
+    command: Callable[..., None], parameter: str, options: Mapping[str, tuple[Any, Any]], make: Callable[..., Any]
+) -> Callable[..., None]:
+    """The command with options (name -> annotation, default) in place of a parameter, which `make(**used)` makes."""
+    signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
+    own = [one.replace(annotation=hints[one.name]) for one in signature.parameters.values() if one.name != parameter]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    added = [
+        inspect.Parameter(name, kind, default=default, annotation=note) for name, (note, default) in options.items()
+    ]
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        made = make(**{name: values.pop(name) for name in options})
+        command(**values, **{parameter: made})
+
+    parameters = [*own, *added]
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+    del called.__wrapped__
+    return called
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A parameter whose type has OPTIONS stands for these options."""
+    for name, kind in get_type_hints(command, include_extras=True).items():
+        if hasattr(kind, "OPTIONS"):
+            options = {one: (note, getattr(kind, one)) for one, note in kind.OPTIONS.items()}
+            return replaced(command, name, options, kind)
+    return command
 
 
 def _write_parameters(parameters: list[Any], ctx: Any, formatter: Any) -> None:

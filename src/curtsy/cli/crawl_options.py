@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from curtsy.cli.commands import replaced
 from curtsy.control.crawl_request import CrawlRequest, request_from
 from curtsy.core.errors import UsageError
 from curtsy.core.settings_loading import crawl_table
@@ -62,23 +62,13 @@ def with_crawl_options(command: Callable[..., None]) -> Callable[..., None]:
 
     An option whose name is a parameter of the command is left out: a schedule has a name of its own.
     """
-    signature = inspect.signature(command)
-    hints = get_type_hints(command, include_extras=True)
-    own = [one.replace(annotation=hints[one.name]) for one in signature.parameters.values() if one.name != "options"]
-    kind = inspect.Parameter.KEYWORD_ONLY
-    offered = {name: note for name, note in _OPTIONS.items() if name not in signature.parameters}
-    added = [inspect.Parameter(name, kind, default=None, annotation=note) for name, note in offered.items()]
+    own = inspect.signature(command).parameters
+    offered = {name: (note, None) for name, note in _OPTIONS.items() if name not in own}
 
-    @wraps(command)
-    def called(**values: Any) -> None:
-        used = {name: values.pop(name) for name in offered}
-        command(**values, options={name: value for name, value in used.items() if value not in (None, [])})
+    def used(**values: Any) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if value not in (None, [])}
 
-    parameters = [*own, *added]
-    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
-    del called.__wrapped__
-    return called
+    return replaced(command, "options", offered, used)
 
 
 class Project(NamedTuple):

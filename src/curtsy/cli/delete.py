@@ -7,21 +7,18 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import show
-from curtsy.cli.backends import Api, backend
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl
+from curtsy.cli.backends import SharedOptions
+from curtsy.cli.options import OfCrawl
 from curtsy.client.backend import Document
 from curtsy.core.errors import UsageError
 
 
 def delete(
+    shared: SharedOptions,
     crawl: OfCrawl = None,
     url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Pages of this URL.")] = None,
     host: Annotated[str | None, typer.Option("--host", metavar="HOST", help="Pages of this host.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
 ) -> None:
     """Delete a crawl, or the pages of a URL or host.
 
@@ -31,7 +28,7 @@ def delete(
         raise UsageError("Say what to delete: --crawl ID, --url URL or --host HOST.")
     if "" in (crawl, url, host):
         raise UsageError("--crawl, --url or --host is empty: give it a value, or remove it.")
-    used = backend(api, config, data_dir)
+    used = shared.backend()
     # By its id from here on: `last` may be another crawl when the answer is given.
     found = None if crawl is None else used.crawl(crawl)
     id = None if found is None else str(found["id"])
@@ -39,11 +36,10 @@ def delete(
     about = "" if found is None or url or host else f" ({_about(found)})"
     if not yes and not typer.confirm(f"Delete {what}{about} permanently?"):
         raise UsageError("Nothing was deleted.")
-    if not as_json:
+    if not shared.as_json:
         show.note(f"Deleting {what} ...")
     done = used.delete(id, url, host)
-    if as_json:
-        show.document(done)
+    if shared.printed(done):
         return
     state = "deleted" if done["done"] else "being deleted; a process that runs completes it"
     show.say(f"{what[0].upper()}{what[1:]}: {state}.")

@@ -16,7 +16,7 @@ import typer
 
 from curtsy import __version__
 from curtsy.cli import UNAVAILABLE, show
-from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.cli.options import LocalOptions
 from curtsy.content.page_scan import reader_name
 from curtsy.control.seeds import has_placeholder
 from curtsy.core.errors import CurtsyError, Unavailable
@@ -50,12 +50,12 @@ class Check:
     repair: str = ""
 
 
-def doctor(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def doctor(shared: LocalOptions) -> None:
     """Check the installation and say how to repair it."""
 
-    settings = settings_from(config, data_dir)
+    settings = shared.settings()
     checks = list(_checks(settings))
-    if as_json:
+    if shared.as_json:
         documents = [asdict(check) | {"mend": check.repair} for check in checks]  # `mend` is the old name of `repair`
         show.document({"ok": all(check.ok is not False for check in checks), "checks": documents})
     else:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import next_commands, show
-from curtsy.cli.backends import Api, backend
+from curtsy.cli.backends import SharedOptions
 from curtsy.cli.export_progress import ExportProgress
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
+from curtsy.cli.options import WhichCrawl
 from curtsy.client.backend import Document
 from curtsy.core.errors import UsageError
 from curtsy.export import pages, table_sets, writing
@@ -72,6 +72,7 @@ Lists = Annotated[
 
 
 def export(
+    shared: SharedOptions,
     crawl: WhichCrawl = "last",
     out: Out = None,
     format_: Format = None,
@@ -84,13 +85,9 @@ def export(
     urls: Urls = False,
     lists: Lists = None,
     incremental: Incremental = False,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
 ) -> None:
     """Export the pages, records or URLs of a crawl."""
-    _check_what(what, to_stdout=out is None, as_json=as_json)
+    _check_what(what, to_stdout=out is None, as_json=shared.as_json)
     if lists is not None and not flat:
         raise UsageError("--lists belongs to --records. Add --records.")
     if flat or urls:
@@ -115,14 +112,14 @@ def export(
     writing.check_target(wanted, target, incremental=incremental)
     # Lines on a terminal would mix with those of an export to standard output.
     progress = None if target is None else ExportProgress()
-    done = backend(api, config, data_dir).export(crawl, wanted, target, incremental=incremental, progress=progress)
-    _say(done, wanted, out, incremental, as_json)
+    done = shared.backend().export(crawl, wanted, target, incremental=incremental, progress=progress)
+    _say(done, wanted, out, incremental, shared)
 
 
-def _say(done: Document, wanted: ExportRequest, out: str | None, incremental: bool, as_json: bool) -> None:
+def _say(done: Document, wanted: ExportRequest, out: str | None, incremental: bool, shared: SharedOptions) -> None:
     shown = {"tables": "records"}.get(wanted.what, wanted.what)
     files = {} if done["files"] is None else {"files": done["files"]}
-    if as_json:
+    if shared.as_json:
         show.document({"id": done["id"], "format": wanted.format, "out": out} | files | {shown: done["rows"]})
     elif out is not None:
         kind = {"urls": "URL"}.get(shown, shown.removesuffix("s"))

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from curtsy.cli import DEAD_LETTERS, INTERRUPTED, show
-from curtsy.cli.options import AsJson, Config, DataDir, JudgeModel, Verify, settings_from
+from curtsy.cli.options import JudgeModel, LocalOptions, Verify
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import CrawlState
@@ -34,6 +34,7 @@ _NO_RUBRIC: dict[str, Any] = {"rubric": None, "rubric_hash": None}
 
 
 def extract(
+    shared: LocalOptions,
     crawl: Annotated[str, typer.Option("--crawl", metavar="ID", help="A finished crawl: its id, or `last`.")] = "last",
     schema: Annotated[
         str | None,
@@ -52,21 +53,16 @@ def extract(
     verify: Verify = None,
     judge_model: JudgeModel = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show what changed.")] = False,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Extract records again from the stored pages of a crawl.
 
     Nothing is fetched. The crawl must have finished.
     """
-    settings = settings_from(config, data_dir, llm=llm)
+    settings = shared.settings(llm=llm)
     models = {"llm": llm, "verify": verify, "judge_model": judge_model}
     run, ended = _run(settings, crawl, schema, rubric, models)
     report = _report(settings, run, diff)
-    if as_json:
-        show.document(report)
-    else:
+    if not shared.printed(report):
         _print(report, diff)
     if not ended:
         show.note("Interrupted: resume with `curtsy crawl --resume`.")

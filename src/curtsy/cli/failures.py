@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import next_commands, show
-from curtsy.cli.backends import Api, backend
+from curtsy.cli.backends import SharedOptions
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, Wide
+from curtsy.cli.options import OfCrawl, Wide
 
 app = Commands("List dead letters, or replay them.")
 Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only this host, or the host of this URL.")]
@@ -26,6 +26,7 @@ _COLUMNS = ("cause", "status", "attempts", "at", "url", "stage", "detail")
 
 @app.command("list")
 def list_(
+    shared: SharedOptions,
     crawl: OfCrawl = None,
     host: Host = None,
     stage: Stage = None,
@@ -33,15 +34,10 @@ def list_(
     since: Since = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, metavar="N", help="At most N.")] = 1000,
     wide: Wide = False,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
 ) -> None:
     """List dead letters, oldest first."""
-    found = backend(api, config, data_dir).failures(_filters(crawl, host, stage, cause, since), limit)
-    if as_json:
-        show.document({"failures": found})
+    found = shared.backend().failures(_filters(crawl, host, stage, cause, since), limit)
+    if shared.printed({"failures": found}):
         return
     for one in found:
         # Most are of the stage `fetch`, which is left out.
@@ -54,6 +50,7 @@ def list_(
 
 @app.command()
 def replay(
+    shared: SharedOptions,
     crawl: OfCrawl = None,
     host: Host = None,
     stage: Stage = None,
@@ -61,19 +58,14 @@ def replay(
     since: Since = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, max=10**9, metavar="N", help="At most N.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them; change nothing.")] = False,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
 ) -> None:
     """Mark dead letters as open, so that they are retried.
 
     Workers, or `curtsy crawl --resume`, then process them.
     """
-    used = backend(api, config, data_dir)
+    used = shared.backend()
     done = used.replay(_filters(crawl, host, stage, cause, since), limit, dry_run)
-    if as_json:
-        show.document(done)
+    if shared.printed(done):
         return
     show.say(f"{done['dead_letters']:,} dead letters {'would be' if dry_run else 'are'} open again.")
     if done["of_cancelled_crawls"]:

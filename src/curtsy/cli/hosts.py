@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from curtsy.cli import show
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, Wide, stored
+from curtsy.cli.options import LocalOptions, Wide
 from curtsy.client.local import frontier_runs, with_services
 from curtsy.control import hosts as operator_hosts
 from curtsy.core import clock
@@ -28,23 +27,20 @@ Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a
 
 @app.command("list")
 def list_(
+    shared: LocalOptions,
     notable: Annotated[bool, typer.Option("--notable", help="Only blocked, failing, slow or denied hosts.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, metavar="N", help="At most N.")] = 1000,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
     wide: Wide = False,
 ) -> None:
     """List hosts by name."""
     at_ms = clock.now_ms() if notable else None
-    with stored(config, data_dir) as (_settings, store), store.read() as tx:
+    with shared.stored() as (_settings, store), store.read() as tx:
         found = hosts.chunk(tx, limit=limit, notable_at_ms=at_ms)
         faults = {host: fault for host, (fault, _) in queues.faults(tx).items()}
     # Names that were never resolved have no row.
     found += [HostState(host=host) for host in sorted(faults.keys() - {state.host for state in found})]
     found = sorted(found, key=lambda state: state.host)[:limit]
-    if as_json:
-        show.document({"hosts": [asdict(state) | {"fault": faults.get(state.host)} for state in found]})
+    if shared.printed({"hosts": [asdict(state) | {"fault": faults.get(state.host)} for state in found]}):
         return
     rows = [
         (
@@ -61,28 +57,29 @@ def list_(
 
 
 @app.command("show")
-def show_(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def show_(shared: LocalOptions, host: Host) -> None:
     """Show the state of a host."""
-    _change(host, config, data_dir, as_json, None)
+    _change(shared, host, None)
 
 
 @app.command()
-def block(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def block(shared: LocalOptions, host: Host) -> None:
     """Block a host: its URLs are skipped in every crawl."""
-    _change(host, config, data_dir, as_json, {"denied": True})
+    _change(shared, host, {"denied": True})
 
 
 @app.command()
-def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def unblock(shared: LocalOptions, host: Host) -> None:
     """Unblock a host, and end its waiting time.
 
     That is the time after a 429 or 503 response, a Retry-After header or failures.
     """
-    _change(host, config, data_dir, as_json, {"denied": False}, lift=True)
+    _change(shared, host, {"denied": False}, lift=True)
 
 
 @app.command()
 def delay(
+    shared: LocalOptions,
     host: Host,
     seconds: Annotated[
         float | None, typer.Argument(metavar="SECONDS", min=0, max=86400, help="Minimum delay; omit it to reset.")
@@ -90,9 +87,6 @@ def delay(
     per_host: Annotated[
         int | None, typer.Option("--per-host", min=1, max=64, metavar="N", help="Concurrent requests.")
     ] = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Set the delay of a host.
 
@@ -100,21 +94,13 @@ def delay(
     """
     delay_ms = None if seconds is None else round(seconds * 1000)
     changes = {"operator_delay_ms": delay_ms, "operator_per_host": per_host}
-    _change(host, config, data_dir, as_json, changes)
+    _change(shared, host, changes)
 
 
-def _change(
-    name: str,
-    config: Path | None,
-    data_dir: Path | None,
-    as_json: bool,
-    changes: Mapping[str, Any] | None,
-    *,
-    lift: bool = False,
-) -> None:
+def _change(shared: LocalOptions, name: str, changes: Mapping[str, Any] | None, *, lift: bool = False) -> None:
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern. Name one host, or add the pattern to the setting deny_hosts.")
-    with stored(config, data_dir, looks=changes is None) as (settings, store):
+    with shared.stored(looks=changes is None) as (settings, store):
         with store.read() as tx:
             host = operator_hosts.resolve_host(tx, name, settings.politeness_unit)
             state = hosts.get(tx, host)
@@ -131,8 +117,7 @@ def _change(
             if frontier_runs(settings):
                 with_services(settings, lambda built: operator_hosts.introduce(built, host, lift))
     fields = asdict(state) | {"fault": fault}
-    if as_json:
-        show.document(fields)
+    if shared.printed(fields):
         return
     for field, value in fields.items():
         text = timestamp(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value

@@ -8,7 +8,7 @@ import typer
 
 from curtsy.cli import show
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, Wide, settings_from
+from curtsy.cli.options import Config, DataDir, LocalOptions, Wide
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.times import length_s, timestamp
@@ -21,6 +21,7 @@ app = Commands("Create, list and revoke API keys.")
 
 @app.command()
 def create(
+    shared: LocalOptions,
     name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Owner or purpose of the key.")],
     scopes: Annotated[
         str,
@@ -31,9 +32,6 @@ def create(
     expires: Annotated[
         str, typer.Option("--expires", metavar="90d|never", help="How long it is valid: 12h, 90d or never.")
     ] = "90d",
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create a key. It is printed once; only its digest is stored."""
     words = tuple(dict.fromkeys(word.strip() for word in scopes.split(",") if word.strip()))
@@ -41,20 +39,18 @@ def create(
         raise UsageError(f"Invalid --scopes {scopes!r}. Use {', '.join(SCOPES)}, separated by commas.")
     now_ms = clock.now_ms()
     secret, key = new_key(name, words, now_ms, _expiry_ms(expires, now_ms))
-    with _opened(config, data_dir) as store:
+    with _opened(shared) as store:
         store.run(stored_keys.create, key)
-    if as_json:
-        show.document({"key": secret, "id": key.id, "scopes": words, "expires": timestamp(key.expires_ms)})
-    else:
+    if not shared.printed({"key": secret, "id": key.id, "scopes": words, "expires": timestamp(key.expires_ms)}):
         show.say(secret)
         show.note(f"Key {key.id} may {', '.join(words)}, until {timestamp(key.expires_ms) or 'it is revoked'}.")
         show.note("It is not shown again. Use it as CURTSY_API_KEY, or as 'Authorization: Bearer <key>'.")
 
 
 @app.command(name="list")
-def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False, wide: Wide = False) -> None:
+def list_keys(shared: LocalOptions, wide: Wide = False) -> None:
     """List the keys, newest first."""
-    with _opened(config, data_dir) as store, store.read() as tx:
+    with _opened(shared) as store, store.read() as tx:
         found = stored_keys.list_all(tx)
     now_ms = clock.now_ms()
     rows = [
@@ -70,9 +66,7 @@ def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson =
         }
         for key in found
     ]
-    if as_json:
-        show.document({"keys": rows})
-    else:
+    if not shared.printed({"keys": rows}):
         columns = ["id", "name", "scopes", "valid", "created", "expires", "revoked", "used"]
         show.table(columns, [[row[column] for column in columns] for row in rows], wide)
 
@@ -84,7 +78,7 @@ def revoke(
     data_dir: DataDir = None,
 ) -> None:
     """Revoke a key; its next request is refused."""
-    with _opened(config, data_dir) as store:
+    with _opened(LocalOptions(config=config, data_dir=data_dir)) as store:
         if not store.run(stored_keys.revoke, id, clock.now_ms()):
             raise UsageError(f"There is no key {id!r}. `curtsy keys list` lists them.")
     show.say(f"Key {id} is revoked.")
@@ -94,5 +88,5 @@ def _expiry_ms(text: str, now_ms: int) -> int | None:
     return None if text == "never" else now_ms + int(length_s(text) * 1000)
 
 
-def _opened(config: Config, data_dir: DataDir) -> Store:
-    return Store.open(settings_from(config, data_dir).effective_store_url)
+def _opened(shared: LocalOptions) -> Store:
+    return Store.open(shared.settings().effective_store_url)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
-from curtsy.cli.show import note
+from curtsy.cli.show import document, note
 from curtsy.core import log_capture, observe
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import Settings
@@ -112,17 +113,35 @@ def service_settings(config: Path | None, data_dir: Path | None, stdout: bool = 
     return settings
 
 
-@contextmanager
-def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> Iterator[tuple[Settings, Store]]:
-    """An existing store, read-only unless `looks` is False."""
-    settings = settings_from(config, data_dir)
-    with Store.open(settings.effective_store_url, create=False, looks=looks) as store:
-        yield settings, store
-
-
 def number_of(store: Store, crawl: str | None) -> int | None:
     """The number of the crawl that an option names, or None."""
     if crawl is None:
         return None
     with store.read() as tx:
         return crawls.get(tx, crawl, members=False).n
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalOptions:
+    """What every command has: --config, --data-dir and --json. A command declares a parameter of this type."""
+
+    OPTIONS: ClassVar[Mapping[str, Any]] = {"config": Config, "data_dir": DataDir, "as_json": AsJson}
+    config: Path | None = None
+    data_dir: Path | None = None
+    as_json: bool = False
+
+    def settings(self, **overrides: Any) -> Settings:
+        return settings_from(self.config, self.data_dir, **overrides)
+
+    @contextmanager
+    def stored(self, looks: bool = True) -> Iterator[tuple[Settings, Store]]:
+        """An existing store, read-only unless `looks` is False."""
+        settings = self.settings()
+        with Store.open(settings.effective_store_url, create=False, looks=looks) as store:
+            yield settings, store
+
+    def printed(self, fields: Mapping[str, Any]) -> bool:
+        """Print the JSON document; False without --json."""
+        if self.as_json:
+            document(fields)
+        return self.as_json

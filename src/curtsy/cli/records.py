@@ -9,13 +9,14 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import show
-from curtsy.cli.backends import Api, backend
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
+from curtsy.cli.backends import SharedOptions
+from curtsy.cli.options import WhichCrawl
 from curtsy.core.errors import UsageError
 from curtsy.records.serialize import STATUSES
 
 
 def records(
+    shared: SharedOptions,
     crawl: WhichCrawl = "last",
     low_confidence: Annotated[
         bool | None,
@@ -30,15 +31,11 @@ def records(
     ] = None,
     every_schema: Annotated[bool, typer.Option("--every-schema", help="Also records of earlier schemas.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N.")] = None,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Print the records of a crawl as JSON lines."""
     wanted = _status(status, held)
-    found = islice(backend(api, config, data_dir).records(crawl, wanted, low_confidence, every_schema), limit)
-    if as_json:
+    found = islice(shared.backend().records(crawl, wanted, low_confidence, every_schema), limit)
+    if shared.as_json:
         show.document({"records": list(found)})
         return
     for record in found:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import DEAD_LETTERS, show
-from curtsy.cli.backends import Api, backend
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
+from curtsy.cli.backends import SharedOptions
+from curtsy.cli.options import LocalOptions, OfCrawl, number_of
 from curtsy.control import explain as explaining
 from curtsy.control.audit import Verdict, coverage
 from curtsy.control.stored_audit import judged
@@ -19,25 +19,21 @@ from curtsy.rules.urls import hide_credentials
 
 
 def audit(
+    shared: LocalOptions,
     crawl: OfCrawl = None,
     since: Annotated[
         str | None,
         typer.Option("--since", metavar="TIME", help="Only requests since then: 12h or 7d ago, or 2026-01-31."),
     ] = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Check the request log for impolite requests.
 
     The exit code is 1 if there are any.
     """
-    with stored(config, data_dir) as (settings, store):
+    with shared.stored() as (settings, store):
         n = number_of(store, crawl)
         verdict = judged(store, settings.agent, crawl=n, since_ms=since_ms(since, time.time()))
-    if as_json:
-        show.document(verdict.document())
-    else:
+    if not shared.printed(verdict.document()):
         print_verdict(verdict)
     if not verdict.polite:
         raise typer.Exit(DEAD_LETTERS)
@@ -58,19 +54,15 @@ def print_verdict(verdict: Verdict) -> None:
 
 
 def explain(
+    shared: SharedOptions,
     target: Annotated[str, typer.Argument(metavar="URL|HOST", help="A URL, or a host without a scheme.")],
     crawl: OfCrawl = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
 ) -> None:
     """Explain the state of a URL or a host."""
     if not explaining.target(target, "host")[1]:
         raise UsageError(f"{hide_credentials(target)!r} is neither an http or https URL nor a host.")
-    found = backend(api, config, data_dir).explain(target, crawl)
-    if as_json:
-        show.document(found)
+    found = shared.backend().explain(target, crawl)
+    if shared.printed(found):
         return
     show.say(found.get("url") or target)
     for sentence in found["why"]:

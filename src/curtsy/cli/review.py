@@ -12,7 +12,7 @@ from curtsy.cli import next_commands
 from curtsy.cli import show as shown
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, Wide, number_of, stored
+from curtsy.cli.options import AsJson, Config, DataDir, LocalOptions, OfCrawl, Wide, number_of
 from curtsy.cli.show import say
 from curtsy.client.backend import Backend
 from curtsy.core.errors import UsageError
@@ -266,7 +266,7 @@ def export_golden(
 
     A case has the stored pages, the schema and the correct values.
     """
-    with stored(config, data_dir) as (settings, store):
+    with LocalOptions(config=config, data_dir=data_dir).stored() as (settings, store):
         n, segments = number_of(store, crawl), segments_of(settings)
         made = review.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
     if as_json:

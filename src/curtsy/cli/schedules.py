@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from curtsy.cli import next_commands, seeds, show
-from curtsy.cli.backends import Api, backend
+from curtsy.cli.backends import SharedOptions
 from curtsy.cli.commands import Commands
 from curtsy.cli.crawl_options import From, Urls, project_of, request_of, with_crawl_options
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, Wide
+from curtsy.cli.options import WhichCrawl, Wide
 from curtsy.core.errors import UsageError
 
 app = Commands("Manage recurring crawls.")
@@ -21,13 +20,10 @@ Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Name or id of a 
 
 
 @app.command("list")
-def list_(
-    wide: Wide = False, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
-) -> None:
+def list_(shared: SharedOptions, wide: Wide = False) -> None:
     """List schedules with their next runs."""
-    found = backend(api, config, data_dir).schedules()
-    if as_json:
-        show.document({"schedules": found})
+    found = shared.backend().schedules()
+    if shared.printed({"schedules": found}):
         return
     rows = [(one["name"], one["cron"], one["zone"], one["next"] or "paused", len(one["seeds"])) for one in found]
     show.table(["schedule", "cron", "zone", "next", "seeds"], rows, wide)
@@ -37,6 +33,7 @@ def list_(
 @with_crawl_options
 def add(
     options: dict[str, Any],
+    shared: SharedOptions,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name of your choice.")],
     cron: Annotated[str, typer.Argument(metavar="CRON", help="Five fields in quotes, or @hourly, @daily, ...")],
     urls: Urls = None,
@@ -48,68 +45,53 @@ def add(
     keep: Annotated[
         int | None, typer.Option("--keep", min=1, metavar="N", help="Keep the crawls of the newest N runs only.")
     ] = None,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Create a schedule; Beat runs it from then on.
 
     In a project folder, it has the seeds and options of the project.
     """
-    if not api:
-        project = project_of(config)
+    if not shared.api:
+        project = project_of(shared.config)
         options = {name: value for name, value in project.options.items() if name != "name"} | options
         from_ = project.seeds if not urls and from_ is None else from_
     request_of(options)
-    made = backend(api, config, data_dir).add_schedule(
+    made = shared.backend().add_schedule(
         list(seeds.read(urls or (), from_)), name=name, cron=cron, zone=zone, overlap=overlap, keep=keep, crawl=options
     )
-    _show(made, as_json)
-    if not api and not as_json:
+    _show(shared, made)
+    if not shared.api and not shared.as_json:
         up = next_commands.command("up")
         show.note(f"It runs only while Beat and a worker run. Start them on this machine with: {up}")
 
 
 @app.command()
-def remove(
-    schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
-) -> None:
+def remove(shared: SharedOptions, schedule: Which) -> None:
     """Remove a schedule and the list of its runs; its crawls stay."""
-    _change(schedule, "remove", api, config, data_dir, as_json)
+    _show(shared, shared.backend().change_schedule(schedule, "remove"), "is removed")
 
 
 @app.command()
-def pause(
-    schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
-) -> None:
+def pause(shared: SharedOptions, schedule: Which) -> None:
     """Pause a schedule; its running crawl continues."""
-    _change(schedule, "pause", api, config, data_dir, as_json)
+    _show(shared, shared.backend().change_schedule(schedule, "pause"))
 
 
 @app.command()
-def resume(
-    schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
-) -> None:
+def resume(shared: SharedOptions, schedule: Which) -> None:
     """Resume a paused schedule; missed runs are not repeated."""
-    _change(schedule, "resume", api, config, data_dir, as_json)
+    _show(shared, shared.backend().change_schedule(schedule, "resume"))
 
 
 @app.command()
 def runs(
+    shared: SharedOptions,
     schedule: Which,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, metavar="N", help="At most N.")] = 100,
     wide: Wide = False,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """List the runs of a schedule, newest first."""
-    found = backend(api, config, data_dir).schedule_runs(schedule, limit)
-    if as_json:
-        show.document({"runs": found})
-    else:
+    found = shared.backend().schedule_runs(schedule, limit)
+    if not shared.printed({"runs": found}):
         _table(found, wide)
 
 
@@ -119,18 +101,14 @@ def _table(found: list[dict[str, Any]], wide: bool) -> None:
 
 
 @app.command("show")
-def show_(
-    schedule: Which, wide: Wide = False, api: Api = None, config: Config = None, data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:  # fmt: skip
+def show_(shared: SharedOptions, schedule: Which, wide: Wide = False) -> None:
     """Show a schedule, its options and its last runs."""
-    used = backend(api, config, data_dir)
+    used = shared.backend()
     found = used.schedule(schedule)
     last = used.schedule_runs(found["id"], _SHOWN_RUNS)
-    if as_json:
-        show.document(found | {"runs": last})
+    if shared.printed(found | {"runs": last}):
         return
-    _show(found, as_json=False)
+    _say_due(found)
     show.say(f"cron          {found['cron']} ({found['zone']})")
     show.say(f"overlap       {found['overlap']}")
     show.say(f"keeps         {'all crawls' if found['keep'] is None else show.number(found['keep'], 'crawl')}")
@@ -143,16 +121,13 @@ def show_(
 
 
 @app.command()
-def run(
-    schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
-) -> None:
+def run(shared: SharedOptions, schedule: Which) -> None:
     """Run a schedule now, in addition to its planned times."""
-    found = backend(api, config, data_dir).run_schedule(schedule)
-    if as_json:
-        show.document(found)
+    found = shared.backend().run_schedule(schedule)
+    if shared.printed(found):
         return
     show.say(f"A run is {found['state']}. Beat starts it.")
-    if not api:
+    if not shared.api:
         show.note(f"It starts while Beat and a worker run: {next_commands.command('up')}")
 
 
@@ -160,6 +135,7 @@ def run(
 @with_crawl_options
 def edit(
     options: dict[str, Any],
+    shared: SharedOptions,
     schedule: Which,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="A new name of the schedule.")] = None,
     cron: Annotated[str | None, typer.Option("--cron", metavar="CRON", help="New times.")] = None,
@@ -171,10 +147,6 @@ def edit(
     keep: Annotated[
         int | None, typer.Option("--keep", min=0, metavar="N", help="Keep the crawls of N runs; 0 keeps all.")
     ] = None,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Change a schedule from its next run on; what you omit stays."""
     request_of(options)
@@ -186,10 +158,11 @@ def edit(
         changes["keep"] = keep or None
     if not changes:
         raise UsageError("Nothing to change. Give an option, such as --cron '0 6 * * *'.")
-    _show(backend(api, config, data_dir).edit_schedule(schedule, changes), as_json)
+    _show(shared, shared.backend().edit_schedule(schedule, changes))
 
 
 def changes(
+    shared: SharedOptions,
     crawl: WhichCrawl = "last",
     against: Annotated[
         str | None, typer.Option("--against", metavar="ID", help="Compare with this crawl, not with the previous one.")
@@ -200,15 +173,10 @@ def changes(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=0, max=1000, metavar="N", help="List at most N pages.")] = 100,
     wide: Wide = False,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show what changed since an earlier crawl."""
-    found = backend(api, config, data_dir).changes(crawl, against, kind, limit)
-    if as_json:
-        show.document(found)
+    found = shared.backend().changes(crawl, against, kind, limit)
+    if shared.printed(found):
         return
     show.say(f"crawl      {found['crawl']}")
     show.say(f"against    {found['against']}")
@@ -241,16 +209,11 @@ def _say_cut(n: int, limit: int, what: str) -> None:
         show.note(f"Only {limit:,} of {show.number(n, what)} {are} listed; --limit N lists more.")
 
 
-def _change(
-    schedule: str, verb: str, api: str | None, config: Path | None, data_dir: Path | None, as_json: bool
-) -> None:
-    found = backend(api, config, data_dir).change_schedule(schedule, verb)
-    _show(found, as_json, "is removed" if verb == "remove" else None)
+def _show(shared: SharedOptions, found: dict[str, Any], removed: str | None = None) -> None:
+    if not shared.printed(found):
+        _say_due(found, removed)
 
 
-def _show(found: dict[str, Any], as_json: bool, removed: str | None = None) -> None:
-    if as_json:
-        show.document(found)
-    else:
-        due = f"is due at {found['next']}" if found["next"] else "is paused"
-        show.say(f"{found['name']} ({found['id']}) {removed or due}")
+def _say_due(found: dict[str, Any], removed: str | None = None) -> None:
+    due = f"is due at {found['next']}" if found["next"] else "is paused"
+    show.say(f"{found['name']} ({found['id']}) {removed or due}")

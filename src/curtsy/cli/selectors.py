@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from curtsy.cli import show as shown
-from curtsy.cli.backends import Api, backend
+from curtsy.cli.backends import SharedOptions
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, Wide
+from curtsy.cli.options import Wide
 from curtsy.cli.show import say
 from curtsy.export import page_objects
 
@@ -22,20 +22,16 @@ OfSchema = Annotated[str | None, typer.Option("--schema", metavar="NAME", help="
 
 @app.command("list")
 def list_(
+    shared: SharedOptions,
     host: OfHost = None,
     schema: OfSchema = None,
     every: Annotated[bool, typer.Option("--all", help="Also retired selectors.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", help="At most N.")] = 1000,
     wide: Wide = False,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """List the learned selectors."""
-    found = backend(api, config, data_dir).selectors(host, schema, None if every else "active", limit)
-    if as_json:
-        shown.document({"selectors": found})
+    found = shared.backend().selectors(host, schema, None if every else "active", limit)
+    if shared.printed({"selectors": found}):
         return
     rows = [
         (one["id"], one["state"], one["host"], one["url_shape"], one["field"], shown.one_line(one["selector"]),
@@ -46,46 +42,33 @@ def list_(
 
 
 @app.command("show")
-def show_(
-    selector: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
-) -> None:
+def show_(shared: SharedOptions, selector: Which) -> None:
     """Show a learned selector and the pages that taught it."""
-    found = backend(api, config, data_dir).selector(selector)
-    if as_json:
-        shown.document(found)
-    else:
+    found = shared.backend().selector(selector)
+    if not shared.printed(found):
         _print(found)
 
 
 @app.command()
-def forget(
-    selector: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
-) -> None:
+def forget(shared: SharedOptions, selector: Which) -> None:
     """Forget a learned selector."""
-    found = backend(api, config, data_dir).forget_selector(selector)
-    if as_json:
-        shown.document(found)
-    else:
+    found = shared.backend().forget_selector(selector)
+    if not shared.printed(found):
         say(f"Selector {selector} is retired. Values that are read from now on can teach {found['field']} again.")
 
 
 @app.command()
 def export(
+    shared: SharedOptions,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Python file to write.")],
     host: OfHost = None,
     schema: OfSchema = None,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write the active selectors as web-poet page objects."""
-    found = backend(api, config, data_dir).selectors(host, schema, "active", 10**6)
+    found = shared.backend().selectors(host, schema, "active", 10**6)
     text, names = page_objects.module_of(found)
     out.write_text(text, "utf-8")
-    if as_json:
-        shown.document({"file": str(out), "page_objects": names, "selectors": len(found)})
-    else:
+    if not shared.printed({"file": str(out), "page_objects": names, "selectors": len(found)}):
         say(f"{len(names)} page objects with {len(found)} selectors are in {out}")
 
 

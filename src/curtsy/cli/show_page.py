@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import show as output
-from curtsy.cli.backends import Api, backend
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, Wide
+from curtsy.cli.backends import SharedOptions
+from curtsy.cli.options import OfCrawl, Wide
 from curtsy.client.backend import Backend, Document
 from curtsy.core.errors import UsageError
 
@@ -22,6 +22,7 @@ _VERSION = ("fetched_at", "status", "size", "unchanged", "sha256", "crawl")
 
 
 def show(
+    shared: SharedOptions,
     url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a page, or the id of a page or response.")],
     crawl: OfCrawl = None,
     body: Annotated[bool, typer.Option("--body", help="The stored body, byte for byte.")] = False,
@@ -32,10 +33,6 @@ def show(
     with_records: Annotated[bool, typer.Option("--records", help="The records made from it, as JSON lines.")] = False,
     history: Annotated[bool, typer.Option("--history", help="The versions of the page in all crawls.")] = False,
     wide: Wide = False,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
 ) -> None:
     """Show a stored page, redirect or error."""
     given = {
@@ -45,8 +42,8 @@ def show(
     wanted = [name for name, is_given in given.items() if is_given]
     if len(wanted) > 1:
         raise UsageError(f"Choose one of: {', '.join('--' + name for name in wanted)}.")
-    used = backend(api, config, data_dir)
-    if as_json:
+    used = shared.backend()
+    if shared.as_json:
         output.document(used.page_details(url, crawl, _PARTS))
     elif not wanted:
         _print_facts(used.page_details(url, crawl, ("links", "records", "history")))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from curtsy.cli import next_commands, show
-from curtsy.cli.backends import Api, backend
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, Wide
+from curtsy.cli.backends import SharedOptions
+from curtsy.cli.options import WhichCrawl, Wide
 from curtsy.client.backend import Backend, Document
 
 #: fields that `status` shows with their use of a model
@@ -18,6 +17,7 @@ _GOES_ON = ("loading", "running", "interrupted", "paused", "extracting")
 
 
 def status(
+    shared: SharedOptions,
     crawl: WhichCrawl = "last",
     all_: Annotated[bool, typer.Option("--all", help="List the crawls, newest first.")] = False,
     search: Annotated[
@@ -30,20 +30,15 @@ def status(
         str | None, typer.Option("--schedule", metavar="NAME", help="List the runs of this schedule.")
     ] = None,
     wide: Wide = False,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
 ) -> None:
     """Show the progress of a crawl, or list all crawls."""
-    used = backend(api, config, data_dir)
+    used = shared.backend()
     filters = {"q": search, "tag": tag, "owner": owner, "schedule": schedule}
     if not all_ and not any(filters.values()):
-        _show(used, used.crawl(crawl), as_json)
+        _show(shared, used, used.crawl(crawl))
         return
     found = list(used.crawls(**filters))
-    if as_json:
-        show.document({"crawls": [show.ledger(one) for one in found]})
+    if shared.printed({"crawls": [show.ledger(one) for one in found]}):
         return
     columns = ["crawl", "name", "state", "lane", "pages", "pending", "dead letters", "created", "ended"]
     show.table(columns, map(_row, found), wide)
@@ -59,39 +54,30 @@ def _row(one: Document) -> list[Any]:
     return [one["id"], name or None, one["state"], one["lane"], one["pages"], pending, letters, *times]
 
 
-def pause(
-    crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False,
-    api: Api = None,
-) -> None:  # fmt: skip
+def pause(shared: SharedOptions, crawl: WhichCrawl = "last") -> None:
     """Pause a crawl; requests in flight finish."""
-    _change(crawl, "pause", config, data_dir, as_json, api)
+    _change(shared, crawl, "pause")
 
 
-def resume(
-    crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False,
-    api: Api = None,
-) -> None:  # fmt: skip
+def resume(shared: SharedOptions, crawl: WhichCrawl = "last") -> None:
     """Resume a paused crawl.
 
     If no process is crawling, run `curtsy crawl --resume` instead.
     """
-    _change(crawl, "resume", config, data_dir, as_json, api)
+    _change(shared, crawl, "resume")
 
 
-def cancel(
-    crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False,
-    api: Api = None,
-) -> None:  # fmt: skip
+def cancel(shared: SharedOptions, crawl: WhichCrawl = "last") -> None:
     """Cancel a crawl; fetched pages stay.
 
     Its open URLs count as skipped.
     """
-    _change(crawl, "cancel", config, data_dir, as_json, api)
+    _change(shared, crawl, "cancel")
 
 
-def _change(crawl: str, verb: str, config: Path | None, data_dir: Path | None, as_json: bool, api: str | None) -> None:
-    used = backend(api, config, data_dir)
-    _show(used, used.change_crawl(crawl, verb), as_json)
+def _change(shared: SharedOptions, crawl: str, verb: str) -> None:
+    used = shared.backend()
+    _show(shared, used, used.change_crawl(crawl, verb))
 
 
 def _show_model(used: dict[str, Any]) -> None:
@@ -105,9 +91,8 @@ def _show_model(used: dict[str, Any]) -> None:
         show.say(f"  {one['schema']} {one['field']}: {one['calls']:,} calls, {share:,.0f} tokens{cost}")
 
 
-def _show(used: Backend, found: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        show.document(show.ledger(found))
+def _show(shared: SharedOptions, used: Backend, found: dict[str, Any]) -> None:
+    if shared.printed(show.ledger(found)):
         return
     counts = found["counts"]
     reason = f" ({found['reason']})" if found["reason"] else ""

@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from curtsy.cli import seeds, show
-from curtsy.cli.backends import Api, backend
+from curtsy.cli.backends import SharedOptions
 from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
-from curtsy.cli.options import AsJson, Config, DataDir
 from curtsy.core.errors import UsageError
 
 
 @with_crawl_options
-def submit(
-    options: dict[str, Any],
-    urls: Urls = None,
-    from_: From = None,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
+def submit(options: dict[str, Any], shared: SharedOptions, urls: Urls = None, from_: From = None) -> None:
     """Submit a crawl and return at once.
 
     The workers of a fleet, or `curtsy crawl --resume`, do the work.
@@ -28,8 +19,6 @@ def submit(
     if not urls and from_ is None:
         raise UsageError("Give at least one URL, or --from FILE. For example: curtsy submit https://example.com/")
     request_of(options)
-    id = backend(api, config, data_dir).submit(options, seeds.read(urls or (), from_))
-    if as_json:
-        show.document({"id": id})
-    else:
+    id = shared.backend().submit(options, seeds.read(urls or (), from_))
+    if not shared.printed({"id": id}):
         show.say(id)

@@ -16,7 +16,7 @@ from curtsy.content.main_content.frame import Frame
 from curtsy.content.main_content.groups import groups_of
 from curtsy.content.main_content.outline import Outline
 from curtsy.content.main_content.page_type import PageType, Signs, has_price, page_type
-from curtsy.content.main_content.posts import posts_of, repeated_titles
+from curtsy.content.main_content.posts import posts_of, repeated_titles, signatures
 from curtsy.content.main_content.pruning import Pruning
 from curtsy.content.main_content.root import RootSearch, Sums
 from curtsy.content.main_content.title import leads, title_heading
@@ -98,10 +98,13 @@ def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) ->
         return _thread(page, heading, posts, out | frame.posters())
     if effort is not Effort.ALL and kind is not PageType.COLLECTION:
         kind = PageType.LISTING
-    out |= frame.posters() if kind is PageType.FORUM else frame.comments()
+    if kind is PageType.FORUM:
+        out |= frame.posters()
+    elif kind is not PageType.PRODUCT:
+        out |= frame.comments()
     sums = Sums(page.elements, out, by_prose=effort is Effort.ALL and kind is not PageType.COLLECTION)
     at = RootSearch(page, sums, out, kind, heading).root()
-    pruned = Pruning(page, sums, out, kind, groups, heading).within(at)
+    pruned = Pruning(page, sums, out, kind, groups, heading, signs.is_board).within(at)
     return Choice(
         type=kind,
         roots=(*_before(page, heading, at, out), at),
@@ -114,6 +117,9 @@ def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) ->
 
 def _thread(page: Outline, heading: int | None, posts: list[int], out: set[int]) -> Choice:
     out |= repeated_titles(page, posts, heading)
+    signed = signatures(page, posts)
+    posts = [post for post in posts if post not in signed] or posts
+    out |= signed.difference(posts)
     letters = sum(page.elements[post].letters for post in posts)
     roots = (*_before(page, heading, posts[0], out), *posts)
     return Choice(PageType.FORUM, roots, frozenset(out), prose=letters, letters=letters)

@@ -32,6 +32,11 @@ _NOTE = re.compile(
 #: share of the page's prose above which an element is not left out, without and with a title elsewhere
 _MOST = (0.5, 0.6)
 _MOST_BY_NAME = {Part.FRAME: (0.25, 0.4), Part.RELATED: (0.35, 0.6), Part.SIDEBAR: (0.35, 0.6)}
+#: characters of the page after its last part
+_LAST = 20
+#: share of the page's letters above which an element that is no menu is not left out by its names
+_MOST_LETTERS = 0.5
+_MOST_LINKED_LIST = 0.6
 _MOST_META_LETTERS = 250
 _LISTS = frozenset(("ul", "ol", "dl", "table"))
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
@@ -40,6 +45,9 @@ _NO_SIDEBARS = _HEADINGS | {"a", "b", "em", "i", "p", "small", "span", "strong"}
 #: letters of prose of an element that is the text of a page; paragraphs around a box that is part of a text
 _LEAST_TEXT = 300
 _LEAST_PARAGRAPHS = 2
+#: letters of prose, and share of links, of a text that is named as a control
+_LEAST_CONTROL_TEXT = 200
+_MOST_LINKED_CONTROL = 0.1
 #: share of links in a part of a text
 _MOST_LINKED_TEXT = 0.3
 #: elements of a section that are searched for its heading
@@ -157,13 +165,26 @@ class Frame:
             # A list without links has facts: `14 km`, `3 rooms`.
             has_facts = element.tag in _LISTS and not element.links
             return element.letters < _MOST_META_LETTERS and not element.headings and not has_facts
-        if part not in _MOST_BY_NAME or share >= _MOST_BY_NAME[part][self._heading is not None]:
+        if part not in _MOST_BY_NAME:
             return False
-        if part is Part.FRAME and element.prose > 0 and names.is_content(element.names):
+        if share >= _MOST_BY_NAME[part][self._heading is not None]:
+            return self._is_last(number, element) and names.is_footer(element.names)
+        if element.letters > _MOST_LETTERS * self._letters and element.link_density < _MOST_LINKED_LIST:
+            return False
+        if part is Part.FRAME and element.prose > 0 and (_is_no_control(element) or names.is_content(element.names)):
             return False
         if element.prose > 0 and element.link_density < _MOST_LINKED_TEXT and self._is_part_of_text(number, element):
             return False
         return not self._holds_title(number)
+
+    def _is_last(self, number: int, element: Element) -> bool:
+        """Whether an element without headings is the end of a page that has other text: a long legal notice."""
+        return (
+            element.headings == 0
+            and element.end >= self._elements[0].end - _LAST
+            and self._prose - element.prose >= _LEAST_TEXT
+            and not self._holds_title(number)
+        )
 
     def _is_part_of_text(self, number: int, element: Element) -> bool:
         """Whether it is a section whose id is the slug of its heading, or a box between paragraphs."""
@@ -234,6 +255,12 @@ def _in_content(elements: list[Element]) -> list[bool]:
 def _is_marked_text(element: Element) -> bool:
     """Whether an element is an article or named as the text of one, and has some."""
     return element.prose >= _LEAST_TEXT and (element.part is Part.CONTENT or element.tag == "article")
+
+
+def _is_no_control(element: Element) -> bool:
+    """Whether an element that is named as a menu or a search is paragraphs: they have no links."""
+    is_prose = element.prose >= _LEAST_CONTROL_TEXT and element.prose > _MOST[0] * element.letters
+    return is_prose and element.link_density < _MOST_LINKED_CONTROL and names.is_control(element.names)
 
 
 def _slug(text: str) -> str:

@@ -39,16 +39,17 @@ class Part(Enum):
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "names.toml").read_text("utf-8"))
 
 
-def _pattern(name: str, begins_name: bool = False) -> re.Pattern[str]:
-    words = sorted(map(re.escape, _WORDS[name].split()), key=len, reverse=True)
+def _pattern(*lists: str, begins_name: bool = False) -> re.Pattern[str]:
+    words = sorted((re.escape(word) for name in lists for word in _WORDS[name].split()), key=len, reverse=True)
     return re.compile(rf"(?:^|[\s{'' if begins_name else '-'}])(?:{'|'.join(words)})(?=$|[\s\d-])")
 
 
 #: in the order of precedence
 _PARTS = {
-    part: _pattern(part.value)
+    part: _pattern(part.value, *(("controls",) if part is Part.FRAME else ()))
     for part in (Part.RELATED, Part.COMMENTS, Part.FRAME, Part.SIDEBAR, Part.META, Part.CONTENT)
 }
+_NO_CONTROL = _pattern("frame")
 _POSTER = _pattern("poster")
 _LEAD = _pattern("lead")
 _POST = _pattern("post", begins_name=True)
@@ -63,12 +64,16 @@ _COMPOUND = re.compile(
 _HEADER = re.compile(
     r"(?:^|\s)(?:[a-z]{0,8}-?header|head|top|banner|kopf|entete|cabecera|shapka)(?:-?(?:wrap|wrapper|container|inner|top|main|area|bar))?(?=$|\s)"
 )
+_FOOTER = re.compile(r"(?:^|[\s-])(?:footer|copyright|colophon|legal|disclaimer)(?=$|[\s\d-])")
 _BUTTON = re.compile(r"(?:^|[\s-])(?:btn|btns|button|buttons|cta|add-to-cart|buy-now|knopka|cart|basket)(?=$|[\s\d-])")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[_:./-]+")
-#: `no-sidebar`, `has-sidebar` and `node-no-sidebar` describe the page around the element
+#: `no-sidebar`, `has-sidebar` and `node-no-sidebar` describe the page around the element; an `ad` with details is an
+#: entry of classified advertisements
 _ABOUT_PAGE = re.compile(
     r"(?:^|[\s-])(?:no|not|has|with|without|hide|show)-\S*|(?:text|bg|border|badge|link)-secondary"
+    r"|(?:^|(?<=[\s-]))ads?-(?=(?:details?|titles?|desc|description|prices?|contents?|infos?|lists?|listing|subject|view)(?:$|[\s-]))"
+    r"|(?:^|(?<=[\s-]))(?:list|listings?|classifieds?)-ads?(?=$|[\s-])"
 )
 
 
@@ -99,6 +104,10 @@ def is_header(names: str) -> bool:
     return _HEADER.search(_readable(names)) is not None
 
 
+def is_footer(names: str) -> bool:
+    return _FOOTER.search(_readable(names)) is not None
+
+
 @lru_cache(_REMEMBERED)
 def is_button(names: str) -> bool:
     return _BUTTON.search(_readable(names)) is not None
@@ -114,6 +123,12 @@ def is_poster(names: str) -> bool:
 def is_content(names: str) -> bool:
     """Return whether the names are those of content, whatever else they say."""
     return _PARTS[Part.CONTENT].search(_readable(names)) is not None
+
+
+@lru_cache(_REMEMBERED)
+def is_control(names: str) -> bool:
+    """Return whether an element of the frame has the names of a menu, a search or a filter, and no others."""
+    return _NO_CONTROL.search(_readable(names)) is None
 
 
 @lru_cache(_REMEMBERED)

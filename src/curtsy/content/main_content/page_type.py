@@ -30,8 +30,14 @@ _SIGNS = (
     "[itemtype]"
 )
 _MAX_SIGNS = 400
+#: a button that is no text; one product has its button once, or once more at its top
+_BUTTONS = 'input[type="submit"],input[type="image"],input[type="button"]'
+_MAX_BUTTONS = 40
+_MANY_ORDERS = 3
 #: letters of prose of a short article
 _SHORT_ARTICLE = 300
+#: share of links in a list of threads
+_LEAST_INDEX = 0.3
 _MAX_SCRIPT = 200_000
 #: products of a shop's category, their share of the letters without the frame, and how many of them have a price
 _LEAST_PRODUCTS = 6
@@ -71,6 +77,7 @@ class Signs:
     """What the page says about itself."""
 
     def __init__(self, root: LexborNode, url: str) -> None:
+        self._root = root
         self.url = url.lower()[:500]
         self.types: set[str] = set()
         self.declared = self.generator = ""
@@ -85,8 +92,24 @@ class Signs:
     def is_forum(self) -> bool:
         if not self.types.isdisjoint(_FORUMS):
             return True
-        is_made_by_forum = any(name in self.generator for name in _FORUM_GENERATORS)
-        return is_made_by_forum and _FORUM_URL.search(self.url) is not None
+        return self._is_made_by_forum and _FORUM_URL.search(self.url) is not None
+
+    @property
+    def is_board(self) -> bool:
+        """Whether the page is of a forum: a thread, or a list of threads."""
+        return self.is_forum or self._is_made_by_forum or _FORUM_URL.search(self.url) is not None
+
+    @property
+    def _is_made_by_forum(self) -> bool:
+        return any(name in self.generator for name in _FORUM_GENERATORS)
+
+    def count_orders(self) -> int:
+        """Return how many buttons that are no text ask to order something."""
+        said = (
+            f"{node.attributes.get('value') or ''} {node.attributes.get('alt') or ''}"
+            for node in self._root.css(_BUTTONS)[:_MAX_BUTTONS]
+        )
+        return sum(phrases.count_orders(text, 1) for text in said)
 
     def _read(self, node: LexborNode) -> None:
         attributes = node.attributes
@@ -103,7 +126,7 @@ class Signs:
 def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs, letters: float) -> PageType:
     """Return the type; `letters` is what the page has without its frame."""
     body = page.elements[0]
-    if posts or signs.is_forum:
+    if posts or (signs.is_forum and not _is_index(page, groups)):
         return PageType.FORUM
     listed = sum(group.letters for group in groups)
     one_text = _one_text(page)
@@ -116,17 +139,22 @@ def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs
         return PageType.COLLECTION if is_list and not _PRODUCT_URL.search(signs.url) else PageType.PRODUCT
     if any(name in signs.generator for name in _DOC_GENERATORS) or _DOC_URL.search(signs.url):
         return PageType.DOCUMENTATION
-    if is_list:
+    if is_list or signs.is_forum:
         return PageType.COLLECTION if _COLLECTION_URL.search(signs.url) else PageType.LISTING
     if signs.is_article:
         return PageType.ARTICLE
-    if _is_product(page.text):
+    if _is_product(page.text, signs):
         return PageType.PRODUCT
     if any(_is_shelf(page, group, letters) for group in groups):
         return PageType.COLLECTION
     if body.prose > 1_000 and one_text > 0.5 * body.prose:
         return PageType.ARTICLE
     return PageType.SERVICE
+
+
+def _is_index(page: Outline, groups: list[Group]) -> bool:
+    """Whether a page of a forum is a list of threads or boards: it has no long text, and many links."""
+    return bool(groups) and _one_text(page) < _SHORT_ARTICLE and page.elements[0].link_density > _LEAST_INDEX
 
 
 def _is_short_article(prose: float, one_text: float) -> bool:
@@ -147,9 +175,11 @@ def _is_shelf(page: Outline, group: Group, letters: float) -> bool:
     return sum(map(has_price, said)) >= _LEAST_PRICED * len(group.items)
 
 
-def _is_product(text: str) -> bool:
+def _is_product(text: str, signs: Signs) -> bool:
     """Whether a page has a price, and one button to order it; lists have one for each item."""
-    return 0 < phrases.count_orders(text, 3) < 3 and has_price(text)
+    if not has_price(text):
+        return False
+    return 0 < (phrases.count_orders(text, _MANY_ORDERS) or signs.count_orders()) < _MANY_ORDERS
 
 
 def has_price(text: str) -> bool:

@@ -13,6 +13,8 @@ from pathlib import Path
 #: characters of the longest heading that is compared
 MAX_HEADING = 80
 _MAX_LABEL = 40
+_MAX_PAGES = 120
+_LEAST_PAGES = 2
 
 _PHRASES: dict[str, list[str]] = tomllib.loads((Path(__file__).parent / "phrases.toml").read_text("utf-8"))
 
@@ -48,6 +50,9 @@ _COOKIES = Pattern(_any_of("cookies"))
 _ORDER = re.compile(_any_of("order"), re.IGNORECASE)
 _DATELINE = Pattern(rf"{_any_of('dateline')}[^.!?。]{{0,80}}$")
 _COPYRIGHT = Pattern(_any_of("copyright"))
+_PAGES = Pattern(rf"(?:[\W\d_]|{_any_of('pages')}(?![^\W\d_]))*")
+_NUMBERS = re.compile(r"[0-9]{1,5}")
+_FORUM = Pattern(rf"\W{{0,3}}{_any_of('forum')}")
 _POSTER = Pattern(rf"\b{_any_of('poster')}\s{{0,3}}:")
 
 
@@ -76,6 +81,18 @@ def is_dateline(text: str) -> bool:
 
 def is_copyright(text: str) -> bool:
     return _COPYRIGHT.search(text) is not None
+
+
+def is_pagination(text: str) -> bool:
+    """Return whether a text is the numbers of pages and nothing else: `1 2 3 … 11 Next`."""
+    if len(text) > _MAX_PAGES or len(_NUMBERS.findall(text)) < _LEAST_PAGES:
+        return False
+    return _PAGES.fullmatch(text) is not None
+
+
+def is_about_forum(text: str) -> bool:
+    """Return whether a text is what a forum says about its readers: `You cannot post new topics`."""
+    return _FORUM.match(text) is not None
 
 
 def describes_poster(text: str) -> bool:

@@ -8,6 +8,8 @@ from curtsy.content.main_content import names
 from curtsy.content.main_content.outline import Element, Outline
 
 _LEAST_POSTS = 2
+#: above a signature
+_RULE = "_" * 10
 _LEAST_COMMENTS = 3
 #: of the page's prose
 _LEAST_SHARE = 0.1
@@ -53,6 +55,21 @@ def _innermost(elements: list[Element], out: set[int], is_wanted: Callable[[str]
                 found.pop()
             found.append(number)
         number += 1
+    return found
+
+
+def signatures(page: Outline, posts: list[int]) -> set[int]:
+    """Return what is below a long line of underscores in a post, or is a post of its own."""
+    found: set[int] = set()
+    for post in posts:
+        element = page.elements[post]
+        if page.text.find(_RULE, element.start, element.end) >= 0:
+            found.update(
+                number
+                for number in range(post, element.stop)
+                if page.text.startswith(_RULE, page.elements[number].start)
+                and page.elements[number].end > page.elements[number].start + len(_RULE)
+            )
     return found
 
 

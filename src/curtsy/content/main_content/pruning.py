@@ -33,7 +33,14 @@ _NOT_SMALL_PRINT = frozenset(("section", "article", *_HEADINGS))
 
 class Pruning:
     def __init__(
-        self, page: Outline, sums: Sums, out: set[int], kind: PageType, groups: list[Group], heading: int | None
+        self,
+        page: Outline,
+        sums: Sums,
+        out: set[int],
+        kind: PageType,
+        groups: list[Group],
+        heading: int | None,
+        is_board: bool = False,
     ) -> None:
         self._elements = page.elements
         self._text = page.text
@@ -44,6 +51,8 @@ class Pruning:
         self._items = {item for group in groups for item in group.items}
         self._heading = heading
         self._root = 0
+        self._is_board = is_board
+        self._has_pages = kind in _LISTS or kind in (PageType.FORUM, PageType.SERVICE)
 
     def within(self, root: int) -> set[int]:
         """Return what is left out of the root, in addition."""
@@ -108,7 +117,11 @@ class Pruning:
         if self._kind in _LISTS:
             if number in self._items or self._is_sublist(number) or self._is_cell(number):
                 return False
-            return self._is_menu(number) and (group is None or letters < 30 * element.links)
+            return (
+                self._is_menu(number)
+                and (group is None or letters < 30 * element.links)
+                and not (element.headings and self._is_in_item(number))
+            )
         if group is not None and self._is_teasers(number, group):
             return True
         return self._is_link_list(number) or (self._kind is PageType.ARTICLE and self._is_teaser(number))
@@ -123,6 +136,12 @@ class Pruning:
                 return self._elements[above].tag == "li"
             above = self._elements[above].parent
         return False
+
+    def _is_in_item(self, number: int) -> bool:
+        """Whether an element is within an item: its title, with links to its author and its topics."""
+        while number > self._root and number not in self._items:
+            number = self._elements[number].parent
+        return number in self._items
 
     def _is_cell(self, number: int) -> bool:
         """Whether an element is a cell of a row that is an item: a title, an author and links to its pages."""
@@ -179,6 +198,10 @@ class Pruning:
         if element.links == 0 and phrases.is_label(said):
             # `close` may be the name of a function.
             return self._kind is not PageType.DOCUMENTATION or element.tag not in _HEADINGS
+        if element.links > 1 and self._has_pages and phrases.is_pagination(said):
+            return True
+        if self._is_board and phrases.is_about_forum(said):
+            return True
         if self._kind is PageType.FORUM and element.prose == 0 and phrases.describes_poster(said):
             return True
         if self._kind is PageType.ARTICLE and element.letters < _DATELINE and phrases.is_dateline(said):

@@ -9,9 +9,15 @@ _NEVER = frozenset(("p", "ul", "ol", "pre", "li", "a", "h1", "h2", "h3", "b", "s
 _OF_TABLE = frozenset(("table", "tbody", "thead", "tfoot", "tr"))
 #: share of the weight that a child must hold to become the root instead of its parent
 _HEIR = 0.9
-_HEIR_OF_TEXT = 0.8
+_HEIRS = {PageType.ARTICLE: 0.8, PageType.DOCUMENTATION: 0.8}
 #: if the child also holds the title
 _HEIR_WITH_TITLE = 0.7
+#: letters of another part of a list, compared with its largest part, and headings of its entries
+_TWIN = 0.2
+_LEAST_TITLES = 3
+#: letters of a section of a page about a service
+_LEAST_SECTION = 100
+_SECTIONS = frozenset(("div", "section", "article", "header", "main"))
 #: share of the page's weight that makes `main` the place to begin
 _MARKED = 0.4
 
@@ -60,7 +66,9 @@ class RootSearch:
         self._sums = sums
         self._out = out
         self._is_article = kind is PageType.ARTICLE
-        self._share = _HEIR_OF_TEXT if kind in (PageType.ARTICLE, PageType.DOCUMENTATION) else _HEIR
+        self._is_list = kind in (PageType.LISTING, PageType.COLLECTION)
+        self._share = _HEIRS.get(kind, _HEIR)
+        self._is_service = kind is PageType.SERVICE
         self._heading = heading
 
     def root(self) -> int:
@@ -95,6 +103,8 @@ class RootSearch:
         heir = max(children, key=self._sums.weight, default=None)
         if heir is None or self._elements[heir].tag in _NEVER:
             return None
+        if (self._is_list and self._has_twin(at, heir)) or (self._is_service and self._has_sections(at, heir)):
+            return None
         here = self._sums.weight(at)
         share = min(self._share, _HEIR_WITH_TITLE) if heir == led else self._share
         is_enough = self._sums.weight(heir) >= share * here
@@ -106,6 +116,30 @@ class RootSearch:
             if not self._is_article or rest < 0.03 * here:
                 return None
         return heir
+
+    def _has_twin(self, at: int, heir: int) -> bool:
+        """Whether another child of the same class has entries, too: popular ones, and the latest ones."""
+        class_ = self._elements[heir].attributes.get("class")
+        return bool(class_) and any(
+            child != heir
+            and child not in self._out
+            and self._elements[child].attributes.get("class") == class_
+            and self._sums.letters[child] >= _TWIN * self._sums.letters[heir]
+            and self._elements[child].headings >= _LEAST_TITLES
+            for child in self._elements[at].children
+        )
+
+    def _has_sections(self, at: int, heir: int) -> bool:
+        """Whether another child is a section of the page: a heading and text that is no list of links."""
+        return any(
+            child != heir
+            and child not in self._out
+            and self._elements[child].headings > 0
+            and self._elements[child].tag in _SECTIONS
+            and self._sums.letters[child] >= _LEAST_SECTION
+            and self._sums.linked[child] < 0.3 * self._sums.letters[child]
+            for child in self._elements[at].children
+        )
 
     def _stands_out(self, at: int, heir: int) -> bool:
         """Whether a child is the text of an article, or the column of a table that holds the content."""

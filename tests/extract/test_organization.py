@@ -194,3 +194,70 @@ def test_values_that_contradict_each_other_are_withheld_with_both_quotes() -> No
 def test_a_full_stop_of_an_abbreviation_does_not_end_the_mission(text: str, mission: str) -> None:
     home = f"<title>Home | Acme Widgets</title><meta property=og:site_name content='Acme Widgets'><p>{text}</p>"
     assert record({"": home})["mission"] == mission
+
+
+def about(text: str, title: str = "About us | Alder Joinery") -> dict[str, Any]:
+    home = "<title>Alder Joinery | Stairs</title><p>© Alder Joinery</p>"
+    return record({"": home, "about": f"<title>{title}</title><h1>About us</h1>{text}"})
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [
+        ("<p>Ruth Alder founded the firm in 1987 in a shed.</p>", 1987),
+        ("<p>The joinery was set up by two sisters in 1987.</p>", 1987),
+        ("<p>In 1987, Ruth Alder started our company with two friends.</p>", 1987),
+        ("<p>Unser Betrieb wurde 1893 von Meent Alder gegründet.</p>", 1893),
+        ("<p>1893 gründete Meent Alder die Firma.</p>", 1893),
+        ("<p>L’entreprise a été créée en 1974 par six voisins.</p>", 1974),
+        ("<p>La empresa nació en 1958.</p>", 1958),
+        ("<p>L’azienda è stata fondata da Pietro nel 1904.</p>", 1904),
+        ("<p>Gerrit Alder richtte het bedrijf op in 1934.</p>", 1934),
+        ("<p>当社は1988年に設立されました。</p>", 1988),
+        ("<p>Founded: 1987</p>", 1987),
+        ("<div>Founded</div><div>1987</div>", 1987),
+    ],
+)
+def test_the_year_of_foundation_is_found_in_sentences_and_labeled_lines(text: str, year: int) -> None:
+    assert about(text)["founded_year"] == year
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<p>The mill that we rent was founded in 1889.</p>",
+        "<p>The mill of our company was founded in 1889.</p>",
+        "<p>Since 2020 we have belonged to Oak Holdings plc. The company was founded in 1921.</p>",
+        "<p>Ruth Alder founded the choir in 1987.</p>",
+        "<h2>Our parent company</h2><p>The company was founded in 1921.</p><p>Founded: 1921</p>",
+        "<h2>Oak Timber GmbH</h2><p>Founded: 1921</p>",
+        "<blockquote><p>The company was founded in 1921.</p></blockquote>",
+        "<p>Founded: 1921</p><p>Founded: 1935</p>",
+    ],
+)
+def test_the_foundation_of_something_else_is_left_out(text: str) -> None:
+    assert "founded_year" not in about(text)
+
+
+def test_labels_below_the_heading_of_another_company_do_not_hide_the_own() -> None:
+    own = "<table><tr><th>Founded</th><td>1949</td></tr></table>"
+    other = "<h2>Group companies</h2><table><tr><th>Founded</th><td>1996</td></tr></table>"
+    assert about(own + other)["founded_year"] == 1949
+
+
+def test_an_answer_of_others_in_an_interview_is_not_a_claim() -> None:
+    title = "Sustainability | Alder Joinery"
+    asked = "<p>What does The Pedal do? We cut our emissions by 30 percent in 2022.</p>"
+    own = "<p>What have we done? We cut our waste by 12 percent in 2021.</p>"
+    found = record({"sustainability": f"<title>{title}</title><h1>Sustainability</h1>{asked}{own}"})
+    assert found["sustainability_claims"] == ["We cut our waste by 12 percent in 2021"]
+
+
+def test_a_sentence_without_we_is_a_claim_on_the_page_about_them() -> None:
+    page = "<title>Compromiso | Alder</title><h1>Compromiso</h1><p>En 2023 reciclamos el 97 % de los restos.</p>"
+    assert record({"compromiso": page})["sustainability_claims"] == ["En 2023 reciclamos el 97 % de los restos"]
+
+
+def test_japanese_pages_are_recognized_by_their_titles() -> None:
+    page = "<title>環境への取り組み｜三浦和紙</title><p>当社は2023年に廃棄物を22％削減しました。</p>"
+    assert record({"p3.html": page})["sustainability_claims"] == ["当社は2023年に廃棄物を22％削減しました"]

@@ -71,3 +71,69 @@ def test_esg_counts_own_deeds_only_and_failures_lower_the_score() -> None:
     assert _score("Our customer Dairy Co cut its carbon emissions by 40 percent.") == 0.0
     assert _score("By 2040 we will cut our carbon emissions by 90 percent.") == 0.0
     assert _score(deed, "In 2023 our carbon emissions rose by 30 percent.") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("We have read that steel makers cut their emissions by 20 percent.", "other_subject"),
+        ("Wir haben gehört, dass Spediteure 12 Prozent Diesel sparten.", "other_subject"),
+        ("Creemos que las tostadoras redujeron sus residuos un 30 %.", "other_subject"),
+        ("We planted 1,200 trees in 2022, says rancher Bill Dunmore.", "quotation"),
+        ("A client tells us that we saved 20 percent.", "quotation"),
+        ("地域全体で化学肥料が15％減ったそうです。", "quotation"),
+        ("Il nostro corriere ha risparmiato 30 tonnellate di CO2.", "other_subject"),
+        ("Unser Gasverbrauch stieg 2022 um 11 Prozent.", "failure"),
+        ("All mills in the region have been certified since 2020.", "other_subject"),
+    ],
+)
+def test_what_is_only_reported_about_others_is_refused(sentence: str, reason: str) -> None:
+    assert attribution.why_not_own(sentence) == reason
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "We are proud that we cut our emissions by 20 percent.",
+        "Wir sind stolz darauf, dass wir 30 Prozent gespart haben.",
+        "We planted 1,200 trees in 2022, says our director.",
+        "Alle Garnreste werden seit 2021 recycelt.",
+        "Todo nuestro empaque es compostable desde 2021.",
+        "Sinds 2020 rijden al onze bestelwagens elektrisch.",
+    ],
+)
+def test_what_the_organization_reports_about_itself_is_accepted(sentence: str) -> None:
+    assert attribution.why_not_own(sentence) == ""
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "we",
+        "the trust",
+        "Heute unser Betrieb",
+        "La cooperativa",
+        "l’entreprise",
+        "Marlow Land Trust",
+        "our small firm",
+        "当社",
+    ],
+)
+def test_a_phrase_for_the_organization_is_recognized(phrase: str) -> None:
+    assert attribution.is_organization(phrase, ["Marlow Land Trust"])
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "the mill that we rent",
+        "the mill of our company",
+        "Das Handwerk",
+        "Alder Trust",
+        "the old trust",
+        "trust",
+        "our mill",
+    ],
+)
+def test_a_phrase_for_another_thing_is_not_the_organization(phrase: str) -> None:
+    assert not attribution.is_organization(phrase, ["Marlow Land Trust"])

@@ -1,14 +1,26 @@
-"""Table cells and definitions of a text by their labels, for selectors with `label`."""
+"""Table cells, definitions and lines of a text by their labels, for selectors with `label`.
+
+`labelled`         cells and definitions
+`labelled_lines`   `Founded: 1954`, and a line below a line that is only a label
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from curtsy.core.claims import Source
 from curtsy.core.text_layout import Label, LabelKind, joined
 from curtsy.grounding.schema_hints import compiled
+
+_LINE = re.compile(r"[^\n]+")
+_COLON = re.compile(r"\s{0,4}([:：])\s{0,4}")
+#: characters of a label, and of a line with a label and its value
+_MAX_LABEL = 60
+_MAX_LABELLED = 240
 
 
 class LabelledCell(NamedTuple):
@@ -24,10 +36,14 @@ class LabelledCell(NamedTuple):
     others: tuple[str, ...] | None
 
 
-def labelled(source: Source, pattern: str) -> Iterator[LabelledCell]:
-    """Yield the cells with a label that matches, in order."""
+def labelled(
+    source: Source, pattern: str, is_foreign: Callable[[int, int], bool] = lambda _start, _end: False
+) -> Iterator[LabelledCell]:
+    """Yield the cells with a label that matches, in order, without those of others."""
     wanted = compiled(pattern)
     cells = source.layout.cells
+    if any(wanted.search(label.text) for label in _labels(source)):
+        cells = tuple(cell for cell in cells if not is_foreign(cell.start, cell.end))
     fitting = {label for label in _labels(source) if wanted.search(label.text)}
     sharing = Counter(label for cell in cells for label in cell.labels if label in fitting)
     for cell in cells:
@@ -39,6 +55,49 @@ def labelled(source: Source, pattern: str) -> Iterator[LabelledCell]:
             is_one_of_many = all(sharing[label] > 1 for label in named) or _is_of_row(cell.labels, named)
             quote = f"{joined(cell.labels)}: {said}"
             yield LabelledCell(said, start, start + len(said), quote, others if is_one_of_many else None)
+
+
+def labelled_lines(
+    source: Source, pattern: str, is_foreign: Callable[[int, int], bool] = lambda _start, _end: False
+) -> Iterator[LabelledCell]:
+    """Yield the values of lines with a label that matches. If they differ, it is not known whose each is: `others` is
+    empty then."""
+    wanted = compiled(pattern)
+    text = source.text
+    inside = source.layout.cells
+    found = [
+        one
+        for one in _labelled_values(text)
+        if wanted.search(one[2])
+        and not any(cell.start <= one[0] < cell.end for cell in inside)
+        and not is_foreign(one[0], one[1])
+    ]
+    different = len({" ".join(text[start:end].casefold().split()) for start, end, _ in found}) > 1
+    for start, end, label in found:
+        yield LabelledCell(text[start:end], start, end, f"{label}: {text[start:end]}", () if different else None)
+
+
+@lru_cache(maxsize=32)
+def _labelled_values(text: str) -> list[tuple[int, int, str]]:
+    """Return the values of lines that may have a label, with the label."""
+    found: list[tuple[int, int, str]] = []
+    above = ""
+    for line in _LINE.finditer(text):
+        said = line.group()
+        if len(said) > _MAX_LABELLED:
+            above = ""
+            continue
+        colon = _COLON.search(said[:_MAX_LABEL])
+        if colon is not None and said[colon.end() :].strip():
+            start, label, said = line.start() + colon.end(), said[: colon.start()].strip(), said[colon.end() :]
+            above = ""
+        else:
+            start, label = line.start(), above
+            above = said.strip().rstrip(":： ") if len(said) <= _MAX_LABEL else ""
+        if label:
+            first = start + len(said) - len(said.lstrip())
+            found.append((first, first + len(said.strip()), label))
+    return [one for one in found if one[0] < one[1]]
 
 
 def _is_of_row(labels: Sequence[Label], named: Sequence[Label]) -> bool:

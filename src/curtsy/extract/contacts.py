@@ -29,7 +29,11 @@ _OTHERS = re.compile(
     r"hosting|hosted|hoster|theme|agency|agentur|agence|agencia|partners?|suppliers?|sponsors?|customers?|photos? by|"
     r"umsetzung|gestaltung|realisierung|réalisation|conception|hébergeur|hébergement|diseño|alojamiento|desarrollo web|"
     r"realizzazione|ombudsman|data protection officer|"
-    r"datenschutzbeauftragte\w{0,2}|supervisory authority|aufsichtsbehörde|schlichtungsstelle)\b",
+    r"datenschutzbeauftragte\w{0,2}|supervisory authority|aufsichtsbehörde|schlichtungsstelle|"
+    r"web ?ontwerp|website van|website door|ontworpen door|realizado por|creado por|desarrollado por|"
+    r"sito (?:di|web di)|webauftritt von|website von|site par|site réalisé par|créé par|propulsé par|desenvolvido por|"
+    r"projekt i wykonanie)\b"
+    r"|制作[:：]|(?:サイト|ホームページ|web|ウェブ)制作",
     re.IGNORECASE,
 )
 

@@ -9,13 +9,17 @@ boxes     asides with a heading of their own, such as the name of another event
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
 
 from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.content.main_content.phrases import leads_elsewhere
 from curtsy.extract.article_words import any_of, marked
+from curtsy.extract.page_selection import roles_of
+from curtsy.rules.urls import registrable_domain
 
 _TAGS = frozenset(
     ("blockquote", "q", "cite", "figure", "div", "section", "article", "li", "ul", "aside", "p", "figcaption")
@@ -54,6 +58,35 @@ _HEADINGS = re.compile(
     r"お客様の声|利用者の声|導入事例|事例紹介|口コミ|レビュー|サイト制作|制作会社|取材のお問い合わせ",
     re.IGNORECASE,
 )
+#: headings of parts with facts and contacts of companies that are related to the organization. Below them, it may well
+#: state its own deeds: `Suppliers`
+_RELATED = re.compile(
+    r"\W{0,4}(?:(?:our|the|unsere?n?|die|nos|notre|les|nuestr[oa]s?|los|las|la|i nostri|le nostre|i|onze|de|nossos|"
+    r"nasi)\s)?"
+    r"(?:parent(?: company)?|sister compan(?:y|ies)|holding(?: company)?|subsidiar(?:y|ies)|group companies|affiliates|"
+    r"distributors?|dealers?|stockists|resellers|retailers|importers?|funders|donors|grantees|clients|customers|"
+    r"partners?|suppliers?|competitors|investors|tax advis[eo]rs?|auditors?|"
+    r"(?:media|press) (?:enquiries|inquiries|agency|office)|"
+    r"muttergesellschaft|tochter(?:gesellschaften|unternehmen|firmen)|schwesterfirmen?|gruppenunternehmen|lieferanten|"
+    r"kunden|händler|förderer|mitbewerber|steuerberat\w{1,4}|wirtschaftsprüf\w{1,4}|presseagentur|"
+    r"maison[- ]mère|filiales|fournisseurs|distributeurs|revendeurs|mécènes|concurrents|expert-comptable|partenaires|"
+    r"empresa matriz|proveedores|clientes|distribuidores|competidores|financiadores|alianzas|aliados|socios|"
+    r"certificadora|casa madre|società controllate|fornitori|clienti|distributori|rivenditori|concorrenti|finanziatori|"
+    r"moedermaatschappij|dochterondernemingen|leveranciers|klanten|concurrenten|verkooppunten|"
+    r"parceiros|fornecedores|partnerzy|dostawcy|klienci)"
+    r"(?:\s(?:and|&|und|et|y|e|en|i)\s\w{3,20})?\W{0,4}"
+    r"|(?:グループ会社|関連会社|子会社|親会社|取引先|主要取引先|仕入先|販売店|代理店|協力会社|パートナー)(?:様|一覧|企業|紹介){0,2}",
+    re.IGNORECASE,
+)
+#: a heading that is the registered name of a company
+_COMPANY = re.compile(
+    r"\b(?:gmbh|ag|kg|e\. ?k\.|e\. ?v\.|ltd\.?|limited|inc\.?|llc|plc|corp\.?|s\.?a\.?r\.?l\.?|sas|s\. ?a\.|"
+    r"s\. ?l\.|s\.r\.l\.|s\.p\.a\.|lda\.|b\. ?v\.|v\. ?o\. ?f\.|a/s|sp\. z o\. ?o\.)$|株式会社|有限会社|合同会社",
+    re.IGNORECASE,
+)
+_MIN_NAME = 4
+#: pages that state the registered name of the organization itself
+_LEGAL_PAGES = frozenset(("contact", "imprint"))
 #: `More events`, `Weitere Stellen`, `Autres offres`
 _OTHER_THINGS = re.compile(
     rf"\W{{0,4}}(?:{any_of('other_words')} {any_of('other_things')}"
@@ -101,6 +134,32 @@ def headed(document: Document) -> list[_Span]:
     """Return the spans from such a heading to the end of its part."""
     visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
     return [(one.start, end) for one, end in _parts(visible, lambda text: _HEADINGS.search(text) is not None)]
+
+
+def of_companies(document: Document) -> list[_Span]:
+    """Return the spans below headings that name other companies, or companies that are related to the organization."""
+    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
+    label = _squeezed((registrable_domain(urlsplit(document.base_url).hostname or "") or "").partition(".")[0])
+    is_legal = bool(roles_of(document.base_url, document.title) & _LEGAL_PAGES)
+
+    def is_wanted(text: str) -> bool:
+        said = " ".join(text.split())
+        if _HEADINGS.search(said) or _RELATED.fullmatch(said):
+            return True
+        return not is_legal and _COMPANY.search(said) is not None and not _is_in_domain(said, label)
+
+    return [(one.start, end) for one, end in _parts(visible, is_wanted)]
+
+
+def _is_in_domain(name: str, label: str) -> bool:
+    """Return whether the domain repeats a word of the name; a name in another script is not compared."""
+    words = [_squeezed(word) for word in name.split() if len(word) >= _MIN_NAME]
+    return not any(word.isascii() for word in words) or any(word in label for word in words)
+
+
+def _squeezed(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in plain if char.isalnum())
 
 
 def elsewhere(visible: prose.VisibleText, heading: _Span | None) -> list[_Span]:

@@ -90,7 +90,7 @@ class HtmlContext:
 
     @cached_property
     def headed(self) -> tuple[tuple[int, int], ...]:
-        return tuple(foreign_parts.headed(self._document))
+        return tuple(foreign_parts.of_companies(self._document))
 
     def _said(self, keys: tuple[str, ...]) -> list[str]:
         """Return the texts under these keys anywhere in the page's data."""

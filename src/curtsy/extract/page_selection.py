@@ -1,8 +1,9 @@
 """Select the pages and documents of a site for a record: by the patterns of its schema, or by a page's role.
 
 A page's role is derived from the words of its path, then from its title and the text of links to it, in English,
-German, French, Spanish, Italian and Dutch. Documents do not compete with pages: a report adds to the page that links to
-it. The folder of a document says little about it, so its depth does not count. Pure: nothing is fetched or parsed.
+German, French, Spanish, Italian and Dutch, and in part in others. Documents do not compete with pages: a report adds to
+the page that links to it. The folder of a document says little about it, so its depth does not count. Pure: nothing is
+fetched or parsed.
 """
 
 from __future__ import annotations
@@ -28,8 +29,13 @@ _PHRASES: dict[str, tuple[str, ...]] = {
 _HOME = frozenset(("", "index", "home", "default", "start", "startseite", "accueil", "inicio", "welcome"))
 _LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?")
 _SUFFIX = re.compile(r"\.(?:html?|php|aspx?|jsp|shtml)$")
-_SEPARATOR = re.compile(r"(?<!\s)\s++[|–—·:•-]\s++|(?:(?<!\s)\s++)?[|»·•]\s*+")
-_NOT_A_WORD = re.compile(r"[^a-z0-9]+")
+_SEPARATOR = re.compile(r"(?<!\s)\s++[|–—·:•-]\s++|(?:(?<!\s)\s++)?[|｜»·•]\s*+")
+#: Japanese has no spaces between words
+_UNSPACED = "\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff"
+_NOT_A_WORD = re.compile(rf"[^a-z0-9{_UNSPACED}]+")
+#: marks that make another letter of a kana
+_VOICED = "\u3099\u309a"
+_IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 #: pages with fewer points do not have the role
 ENOUGH = 3.0
 #: maximum number of pages of a role; claims are often spread over several pages
@@ -153,11 +159,16 @@ def _path_points(segments: list[str], phrases: tuple[str, ...]) -> float:
     if not segments:
         return 0.0
     last = segments[-1]
-    if last in phrases or last.replace(" ", "") in {phrase.replace(" ", "") for phrase in phrases}:
+    if last in phrases or last.replace(" ", "") in _joined(phrases):
         return 10.0
     if len(last.split()) <= 4 and _has(last, phrases):
         return 6.0
     return 5.0 if any(segment in phrases for segment in segments[:-1]) else 0.0
+
+
+@lru_cache(maxsize=64)
+def _joined(phrases: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(phrase.replace(" ", "") for phrase in phrases)
 
 
 def _text_points(parts: list[str], phrases: tuple[str, ...]) -> float:
@@ -167,6 +178,8 @@ def _text_points(parts: list[str], phrases: tuple[str, ...]) -> float:
 
 
 def _has(text: str, phrases: tuple[str, ...]) -> bool:
+    if _IS_UNSPACED.search(text):
+        return any(phrase in text for phrase in phrases if _IS_UNSPACED.search(phrase))
     return any(f" {phrase} " in f" {text} " for phrase in phrases)
 
 
@@ -190,5 +203,6 @@ def _words(text: str) -> list[str]:
 
 def _folded(text: str) -> str:
     text = text.replace("ß", "ss").replace("ü", "ue").replace("ö", "oe").replace("ä", "ae")
-    plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
-    return _NOT_A_WORD.sub(" ", plain).strip()
+    split = unicodedata.normalize("NFKD", text)
+    plain = "".join(char for char in split if not unicodedata.combining(char) or char in _VOICED)
+    return _NOT_A_WORD.sub(" ", unicodedata.normalize("NFC", plain)).strip()

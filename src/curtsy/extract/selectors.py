@@ -13,13 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout, Visibility, VisibilitySpan
 from curtsy.extract import items
-from curtsy.extract.cells import labelled
+from curtsy.extract.cells import labelled, labelled_lines
 from curtsy.extract.elements import Elements, is_light
 from curtsy.extract.items import Cell, Column
 from curtsy.extract.page_selection import fits
@@ -51,6 +51,14 @@ _WE_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _WE_AFTER = re.compile(rf"^[\s,–—-]*{_WE}\b", re.IGNORECASE)
+#: another company, before `the company`
+_COMPANY = re.compile(
+    r"\b(?:GmbH|AG|KG|Ltd|Limited|Inc|LLC|plc|Corp|Holdings?|SARL|SAS|S\.A\.|S\.L\.|S\.r\.l\.|S\.p\.A\.|Lda|B\.V\.|N\.V\.)(?!\w)|株式会社"
+)
+_MAX_BACK = 600
+#: an answer in an interview follows it
+_QUESTION = re.compile(r"[^.!?\n]{0,200}\?\s{0,3}$")
+_MAX_QUESTION = 240
 _BETWEEN = re.compile(r"(?![’'])[^A-ZÀ-ÖØ-Þ]{0,60}")
 
 
@@ -69,6 +77,8 @@ class Found(NamedTuple):
     others: tuple[str, ...] | None = None
     #: where it begins in the page's text
     at: int | None = None
+    #: the group `of`: the phrase that must be the organization
+    of: str | None = None
 
 
 def claims(
@@ -130,6 +140,8 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
         return True
     if found.span is not None:
         return found.others is None or _is_of(found.others, names.get(selector.subject, ()))
+    if found.of is not None:
+        return attribution.is_organization(found.of, names.get(selector.subject, ())) and not _follows_other(found)
     if _WE_BEFORE.search(found.before) or _WE_AFTER.match(found.after):
         return True
     return any(_names(found, name) for name in names.get(selector.subject, ()) if name)
@@ -139,6 +151,15 @@ def _why_not_own(selector: Selector, found: Found) -> str:
     if selector.subject is not None:  # who it is about is checked by the subject
         return attribution.why_not_asserted(found.quote)
     return attribution.why_not_own(found.quote, attribution.names_in(found.quote, found.source.url))
+
+
+def _follows_other(found: Found) -> bool:
+    """`Since 2020 we belong to Alder plc. The company was founded in 1921`: it may be about the other one."""
+    if found.at is None or not attribution.is_anaphor(found.of or ""):
+        return False
+    text = found.source.text
+    line = text.rfind("\n", 0, found.at) + 1
+    return _COMPANY.search(text[max(line, found.at - _MAX_BACK) : found.at]) is not None
 
 
 def _is_of(labels: Sequence[str], names: Sequence[str]) -> bool:
@@ -192,12 +213,12 @@ def _columns(
 
 def _column(leaf: Leaf, selector: Selector, found: Iterable[_Match], names: Mapping[str, Sequence[str]]) -> Column:
     matches = list(found)
-    comparable = all(chain for chain, _ in matches)
+    comparable = all(place for place, _ in matches)
     # Several texts of one element have one position.
     places: dict[Any, list[Found]] = {}
-    limit = _MAX_TRIED if len({chain for chain, _ in matches}) > 1 else _MAX_FOUND
-    for at, (chain, said) in enumerate(matches):
-        places.setdefault(chain if comparable else at, []).extend(islice(said, limit))
+    limit = _MAX_TRIED if len({place for place, _ in matches}) > 1 else _MAX_FOUND
+    for at, (place, said) in enumerate(matches):
+        places.setdefault(place if comparable else at, []).extend(islice(said, limit))
     cells = [_read(leaf, selector, place if comparable else (), said, names) for place, said in places.items()]
     inner = [_read(leaf, selector, (), [one], names) for said in places.values() for one in said if len(places) == 1]
     named = selector.css is not None or selector.xpath is not None
@@ -206,13 +227,13 @@ def _column(leaf: Leaf, selector: Selector, found: Iterable[_Match], names: Mapp
 
 
 def _read(
-    leaf: Leaf, selector: Selector, chain: tuple[int, ...], said: Iterable[Found], names: Mapping[str, Sequence[str]]
+    leaf: Leaf, selector: Selector, place: tuple[int, ...], said: Iterable[Found], names: Mapping[str, Sequence[str]]
 ) -> Cell:
     for one in said:
         value = coerced(one.text, leaf)
         if value is not None and _is_about(selector, one, names):
-            return Cell(chain, _claim(leaf.path, value, one))
-    return Cell(chain, None)
+            return Cell(place, _claim(leaf.path, value, one))
+    return Cell(place, None)
 
 
 # Finding
@@ -283,9 +304,10 @@ class _View:
 
     def _in_cells(self, selector: Selector, label: str) -> Iterator[Found]:
         source = self.page.text
-        for cell in labelled(source, label):
-            if selector.subject and self.page.is_headed_by_others(cell.start, cell.end):
-                continue
+        of_others = self.page.is_headed_by_others if selector.subject else _of_nobody
+        cells = labelled(source, label, of_others)
+        lines = labelled_lines(source, label, self._is_in_foreign_part) if selector.subject else iter(())
+        for cell in chain(cells, lines):
             span = (cell.start, cell.end)
             found = Found(cell.text, source, cell.quote, span=span, others=cell.others, at=cell.start)
             if selector.pattern is None:
@@ -294,16 +316,33 @@ class _View:
                 for match in _matches(selector.pattern, cell.text):
                     yield found._replace(text=_group(match))
 
+    def _is_in_foreign_part(self, start: int, end: int) -> bool:
+        return self.page.is_of_others(start, end) or self.page.is_headed_by_others(start, end)
+
+    def _is_of_others(self, selector: Selector, start: int, end: int) -> bool:
+        """Below `Suppliers`, the facts are those of others; the deeds may be the organization's own."""
+        if self.page.is_of_others(start, end) if selector.sentence else self._is_in_foreign_part(start, end):
+            return True
+        text = self.page.text.text
+        line = text.rfind("\n", 0, start) + 1
+        asked = _QUESTION.search(text[max(0, line - 1, start - _MAX_QUESTION) : start])
+        return selector.own and asked is not None and not attribution.is_own(asked.group())
+
     def _in_text(self, selector: Selector) -> Iterator[Found]:
         text = self.page.text.text[: _MAX_TEXT if self.page.file_kind is None else _MAX_FILE_TEXT]
         for match in _matches(selector.pattern or "", text):
             start, end = sentence_around(text, *match.span())
-            if (selector.own or selector.subject) and self.page.is_of_others(start, end):
+            if (selector.own or selector.subject) and self._is_of_others(selector, start, end):
                 continue
             said = text[start:end]
             value = said.rstrip(".!?。！？") if selector.sentence else _group(match)
             before, after = text[start : match.start()], text[match.end() : end]
-            yield Found(value, self.page.text, said, before, after, at=match.start())
+            of = match.groupdict().get("of")
+            yield Found(value, self.page.text, said, before, after, at=match.start(), of=of)
+
+
+def _of_nobody(_start: int, _end: int) -> bool:
+    return False
 
 
 def _matches(pattern: str, text: str) -> Iterator[Any]:

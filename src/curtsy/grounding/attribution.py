@@ -20,9 +20,12 @@ from time import gmtime
 from typing import Any
 
 from curtsy.grounding.patterns import compiled
-from curtsy.grounding.subject import is_own_subject, names_in
+from curtsy.grounding.subject import is_anaphor, is_organization, is_own_subject, names_in
 
-__all__ = ["is_failure", "is_own", "is_past", "lowers", "names_in", "why_not_asserted", "why_not_own"]
+__all__ = [
+    "is_anaphor", "is_failure", "is_organization", "is_own", "is_past", "lowers", "names_in", "why_not_asserted",
+    "why_not_own",
+]  # fmt: skip
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "attribution.toml").read_text("utf-8"))
 _MAX_SENTENCE = 1_000
@@ -31,6 +34,8 @@ _QUOTES = ("“", "„", "«", '"', "「", "『", "‘")
 _SAID = re.compile(r"[:：]\s?[“„«\"「『]")
 #: three words or more between quotation marks
 _QUOTED = re.compile(r"[“„«\"]\s?\w+(?:[ ,'’-]{1,2}\w+){2,40}[ ,.!]{0,2}[”“»\"]|[「『][^」』]{8,200}[」』]")
+#: characters after `says` in which its subject is: `says our director`
+_NEAR_SPEAKER = 20
 _CLAUSE = re.compile(r"[,;、]\s?(?!\d)")
 _FROM_TO = re.compile(
     r"\b(?:from|von|de|desde|da|van) (\d[\d.,]{0,11})[^\d,;]{0,20}? (?:to|auf|à|a|naar) (\d[\d.,]{0,11})|"
@@ -79,14 +84,37 @@ def why_not_own(sentence: str, names: Sequence[str] = ()) -> str:
 
     `names` are names of the organization.
     """
-    text = " ".join(sentence[:_MAX_SENTENCE].split())
+    text = stated(" ".join(sentence[:_MAX_SENTENCE].split()))
     return why_not_asserted(text) or ("" if is_own_subject(text, names) else "other_subject")
+
+
+def stated(text: str) -> str:
+    """Return what a sentence states: `steel makers cut` of `We have read that steel makers cut`."""
+    found = _any("reporting").search(text)
+    return text[found.end() :].lstrip() if found is not None else text
+
+
+def _is_said_by_others(text: str) -> bool:
+    """`We planted trees, says the rancher`, `a client tells us that we`; not `our director says that we`."""
+    found = _any("saying").search(text)
+    if found is None:
+        return _says("hearsay_unspaced", text)
+    before, after = text[: found.start()], text[found.end() - 1 :]
+    if before.endswith(","):
+        return not _any("own").search(after[:_NEAR_SPEAKER])
+    return not _any("own").search(before)
+
+
+def _says(name: str, text: str) -> bool:
+    return compiled(_WORDS[name]).search(text) is not None
 
 
 def why_not_asserted(sentence: str) -> str:
     """Return why a sentence does not state that something is so or was done, or who else did it."""
     text = " ".join(sentence[:_MAX_SENTENCE].split())
     if text.startswith(_QUOTES) or _SAID.search(text) or _QUOTED.search(text):
+        return "quotation"
+    if _is_said_by_others(text):
         return "quotation"
     if text.endswith(("?", "？")):
         return "question"

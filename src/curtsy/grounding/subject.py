@@ -1,6 +1,7 @@
 """Whether the organization itself is the subject of a sentence.
 
     names_in          words of a text that the domain of its site repeats
+    is_organization   `we`, `our company`, `the trust` of Marlow Land Trust; not `the mill that we rent`
     is_own_subject    `we cut`, `our vans run`, `92 percent of our waste`, `Norvale holds`, `solar panels on our roof`;
                       not `the farms in our supply chain`, `with our software, hotels save`, `most mills`
 
@@ -51,7 +52,9 @@ def is_own_subject(text: str, names: Sequence[str] = ()) -> bool:
         return True
     mark = _mark(clause, names)
     if mark is None:
-        return _is_noted(text, lead, clause) or (_is_place(lead) and _is_of_thing(clause, clause))
+        if _is_noted(text, lead, clause) or _is_whole(clause):
+            return True
+        return _is_place(lead) and _is_of_thing(clause, clause)
     start, end = mark
     if _follows_other(clause[end:]):
         return bool(_any("engaged").search(clause[end:]))
@@ -59,6 +62,53 @@ def is_own_subject(text: str, names: Sequence[str] = ()) -> bool:
         return _has_thing(_words(clause[:start]))
     is_name = not _any("marks").search(clause[start:end])
     return _is_of_thing(clause[:start], clause) or (is_name and _is_genitive(clause[:start]))
+
+
+def is_organization(phrase: str, names: Sequence[str] = ()) -> bool:
+    """Return whether a phrase is the organization itself: a pronoun, its name, a noun for it, a noun in its name.
+
+    >>> is_organization("the trust", ["Marlow Land Trust"]), is_organization("the mill", ["Marlow Land Trust"])
+    (True, False)
+    """
+    said = " ".join(phrase.replace("’", "'").split()).strip(" ,-")
+    folded = said.casefold()
+    if any(folded.endswith(one) and _is_opening(said[: -len(one)]) for one in _spelled(names)):
+        return True
+    if "l'" in folded:
+        said = said.replace("l'", "l' ").replace("L'", "l' ")
+    words = said.split()
+    while words and _any("openings", exact=True).search(words[-1]) and len(words) > 1:
+        words.pop()
+    if not words:
+        return False
+    if _any("pronouns", exact=True).search(words[-1]) or _any("bodies_unspaced", exact=True).search(words[-1]):
+        return _is_opening(" ".join(words[:-1]))
+    own = {word.casefold() for name in names for word in _words(name) if len(word) >= _MIN_NAME}
+    is_kind = words[-1].casefold() in own or bool(_any("organizations", exact=True).search(words[-1]))
+    for at in range(len(words) - 1):
+        if _any("possessives", exact=True).search(words[at]) or _any("articles", exact=True).search(words[at]):
+            return is_kind and _is_opening(" ".join(words[:at])) and _is_opening(" ".join(words[at + 1 : -1]))
+    return False
+
+
+def is_anaphor(phrase: str) -> bool:
+    """Return whether a phrase is about what was named before: `the company`; not `our company`."""
+    words = phrase.replace("’", "'").split()
+    return bool(words) and not any(
+        _any("possessives", exact=True).search(word) or _any("pronouns", exact=True).search(word) for word in words
+    )
+
+
+def _spelled(names: Sequence[str]) -> list[str]:
+    return [" ".join(name.replace("’", "'").casefold().split()) for name in names if len(name) > 1]
+
+
+def _is_opening(text: str) -> bool:
+    """Nothing, or words that begin no phrase of their own: `and the`, `heute`."""
+    return all(
+        _any("openings", exact=True).search(word) or _any("articles", exact=True).search(word)
+        for word in text.replace(",", " ").split()
+    )
 
 
 def names_in(text: str, url: str) -> list[str]:
@@ -198,6 +248,15 @@ def _is_noted(text: str, lead: str, clause: str) -> bool:
     words = _words(clause)
     has_figure = any(char.isdigit() for char in text)
     return has_figure and text[-1:] not in (".", "!") and len(words) <= 2 * _NEAR and _has_thing(words)
+
+
+def _is_whole(clause: str) -> bool:
+    """All of a thing, on its own site: `All yarn waste has been recycled`; not `all mills in the region`."""
+    found = _any("states").search(clause)
+    if found is None or not _any("wholes", start=True).search(clause) or _any("others").search(clause):
+        return False
+    words = _words(clause[: found.start()])
+    return len(words) <= _NEAR + 1 and not _names_other(words, [word for word in words if not _is_small(word)])
 
 
 # Japanese

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -155,3 +156,31 @@ def test_round_counts_agree_with_exact_ones_but_years_are_never_round(one: int, 
     ]
     notes = {field.note for field in judge.settle(schema, claims)}
     assert ("contradicted" in notes) is contradict
+
+
+def with_phone(*numbers: str, key: str = "telephone") -> str:
+    stated = f'"{key}": {json.dumps(list(numbers))}'
+    if key == "contactPoint":
+        stated = f'"{key}": {json.dumps([{"@type": "ContactPoint", "telephone": one} for one in numbers])}'
+    return organization(2001, "We make chairs.").replace('"foundingDate"', f'{stated}, "foundingDate"')
+
+
+@pytest.mark.parametrize(
+    ("pages", "contradict"),
+    [
+        ((with_phone("+47 55 12 34 56"), with_phone("+47 55 65 43 21")), True),
+        ((with_phone("+47 55 12 34 56"), with_phone("55 12 34 56")), False),
+        # one page states both
+        ((with_phone("+47 55 12 34 56"), with_phone("+47 55 65 43 21", "+47 55 12 34 56")), False),
+        # numbers of departments
+        ((with_phone("+47 55 12 34 56"), with_phone("+47 55 65 43 21", key="contactPoint")), False),
+        # numbers in the text may belong to departments
+        ((with_phone("+47 55 12 34 56"), "<title>Contact</title><p>Phone: +47 55 65 43 21</p>"), False),
+    ],
+)
+def test_pages_contradict_each_other_about_the_number_that_their_data_give_for_the_organization(
+    pages: tuple[str, ...], contradict: bool
+) -> None:
+    found = of("/contact/phone", fields_of(ORGANIZATION, *pages))
+    assert {note for _, note in found} == ({"contradicted"} if contradict else {""})
+    assert len(found) == (2 if contradict else 1)

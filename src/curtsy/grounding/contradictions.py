@@ -5,7 +5,9 @@ learned selector, the model). Two places contradict each other if no value of th
 a product whose data list three offers does not contradict the visible price of one of them.
 
 Only values that cannot be written in two true ways are compared: numbers, dates, enums, booleans, codes of currencies,
-and short names that a site states once (`headquarters`). Longer texts may differ in form and still be true. Pure.
+and short names that a site states once (`headquarters`). Longer texts may differ in form and still be true. A site may
+have several telephone numbers: only those are compared that structured data of its pages give as the one of the
+organization. Pure.
 """
 
 from __future__ import annotations
@@ -34,6 +36,12 @@ _NOT_COMPARED = frozenset(
     ("name", "title", "headline", "email", "mail", "phone", "telephone", "fax", "url", "website", "link", "homepage",
      "address", "contact", "author", "authors", "language", "description", "logo", "image")
 )  # fmt: skip
+_PHONE = frozenset(("phone", "telephone"))
+#: numbers of departments: a site has several
+_DEPARTMENT = re.compile(r"/(?:contactPoint|department|employee|member|subOrganization|location)", re.IGNORECASE)
+_NO_DIGIT = re.compile(r"\D+")
+#: digits that tell two numbers apart, without the codes before them
+_OWN_DIGITS = 7
 #: a place with this many values lists variants; readers return no more
 _MANY = 3
 _NAME_WORDS = 4
@@ -46,6 +54,14 @@ _TIMED = re.compile(r"\d[T ]\d\d:?\d\d")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
+def _words(leaf: Leaf) -> set[str]:
+    return {part for key in keys(leaf.path) for part in re.split(r"[_\-]", key.lower())}
+
+
+def _is_phone(schema: Schema, leaf: Leaf) -> bool:
+    return schema.per == "site" and leaf.type == "string" and not leaf.many and bool(_words(leaf) & _PHONE)
+
+
 class JudgedClaim(NamedTuple):
     claim: Claim
     field: Field
@@ -55,7 +71,7 @@ def is_compared(schema: Schema, leaf: Leaf) -> bool:
     """Return whether statements about this leaf can contradict each other."""
     if leaf.many:
         return False
-    named = {part for key in keys(leaf.path) for part in re.split(r"[_\-]", key.lower())}
+    named = _words(leaf)
     if leaf.type in _EXACT or named & _CODES:
         return True
     return schema.per == "site" and leaf.type == "string" and not leaf.long and not named & _NOT_COMPARED
@@ -65,7 +81,8 @@ def rivals(schema: Schema, judged: Sequence[JudgedClaim]) -> dict[str, list[list
     """Return path -> the contradicting values, each with the fields that agree in it; all are withheld."""
     found: dict[str, list[JudgedClaim]] = {}
     for one in judged:
-        if one.field.verdict is not Verdict.UNSUPPORTED and is_compared(schema, schema.leaf_for(one.claim.path)):
+        leaf = schema.leaf_for(one.claim.path)
+        if one.field.verdict is not Verdict.UNSUPPORTED and (is_compared(schema, leaf) or _is_phone(schema, leaf)):
             found.setdefault(one.claim.path, []).append(one)
     return {path: _withheld(many) for path, many in found.items() if _are_contradicting(schema, path, many)}
 
@@ -74,9 +91,23 @@ def _are_contradicting(schema: Schema, path: str, many: Sequence[JudgedClaim]) -
     if any(one.field.rung is Rung.PERSON for one in many):
         return False  # a person has decided
     leaf = schema.leaf_for(path)
+    if _is_phone(schema, leaf):
+        return _are_contradicting_numbers(many)
     places = list(_places(schema, many).values())
     places = [one for one in places if len(distinct([each.field for each in one])) < _MANY]
     return any(_contradict(leaf, one, other) for at, one in enumerate(places) for other in places[at + 1 :])
+
+
+def _are_contradicting_numbers(many: Sequence[JudgedClaim]) -> bool:
+    """A page that states two numbers agrees with both."""
+    pages: dict[tuple[str, str], set[str]] = {}
+    for one in many:
+        source = one.claim.source
+        if source.kind is SourceKind.STRUCTURED and not _DEPARTMENT.search(source.locator):
+            digits = _NO_DIGIT.sub("", str(one.field.value))
+            pages.setdefault((source.page, source.url), set()).add(digits[-_OWN_DIGITS:])
+    stated = [numbers for numbers in pages.values() if len(numbers) < _MANY]
+    return any(not one & other for at, one in enumerate(stated) for other in stated[at + 1 :])
 
 
 def _places(schema: Schema, many: Sequence[JudgedClaim]) -> dict[Any, list[JudgedClaim]]:

@@ -12,7 +12,7 @@ import pdf_files
 import pytest
 
 from curtsy.core.record import Record
-from curtsy.records import evidence, serialize
+from curtsy.records import evidence, golden_cases, serialize
 from curtsy.records import review as reviewing
 from curtsy.records.extraction import field_from, field_of
 from curtsy.records.review import Decision
@@ -153,5 +153,5 @@ def test_a_corrected_value_has_its_place_in_the_document(opened: tuple[Store, Se
     assert one["part"] == {"kind": "page", "number": 2, "label": ""}
     assert [box["page"] for box in one["boxes"]] == [2]
     assert [label["text"] for label in one["labels"]] == ["Founded", "Value"]
-    (folder,) = reviewing.export_golden(store, segments, tmp_path / "golden", every=True)
+    (folder,) = golden_cases.export_golden(store, segments, tmp_path / "golden", every=True)
     assert sorted(path.name for path in folder.iterdir()) == ["case.json", "page-0.html", "page-1.pdf"]

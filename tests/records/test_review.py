@@ -17,6 +17,7 @@ from curtsy.core.record import Record
 from curtsy.extract import ladder
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
+from curtsy.records import golden_cases
 from curtsy.records import review as reviewing
 from curtsy.records.review import Decision
 from curtsy.store import records
@@ -283,7 +284,7 @@ def test_golden_cases_hold_what_is_needed_to_extract_again(case: Case, tmp_path:
     case.decide(case.thin, "approve")
     case.decide(case.good, "correct", correction={"/mission": "to do something else"}, golden=True)
     out = tmp_path / "golden"
-    (folder,) = reviewing.export_golden(case.store, case.segments, out)
+    (folder,) = golden_cases.export_golden(case.store, case.segments, out)
     told = json.loads((folder / "case.json").read_text("utf-8"))
     assert told["expected"]["mission"] == "to do something else"
     assert told["review"] == {"decision": "correct", "who": "ada", "at_ms": NOW, "note": ""}
@@ -294,12 +295,12 @@ def test_golden_cases_hold_what_is_needed_to_extract_again(case: Case, tmp_path:
     ]
     fields = judge.settle(schema, ladder.extract(schema, pages).claims)
     assert judge.assemble(schema, fields)["name"] == told["expected"]["name"]
-    assert len(reviewing.export_golden(case.store, case.segments, out, every=True)) == 2
-    only = reviewing.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))
+    assert len(golden_cases.export_golden(case.store, case.segments, out, every=True)) == 2
+    only = golden_cases.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))
     assert [path.name for path in only] == [f"organization-{case.thin.n}"]
-    assert reviewing.export_golden(case.store, case.segments, out, crawl=case.crawl.n + 1, every=True) == []
+    assert golden_cases.export_golden(case.store, case.segments, out, crawl=case.crawl.n + 1, every=True) == []
     with pytest.raises(UnknownRecord):
-        reviewing.export_golden(case.store, case.segments, out, only=frozenset([4242]))
+        golden_cases.export_golden(case.store, case.segments, out, only=frozenset([4242]))
     case.decide(case.thin, "reject")
     with pytest.raises(UsageError, match=f"Record {case.thin.n} cannot be a golden case"):
-        reviewing.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))
+        golden_cases.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))

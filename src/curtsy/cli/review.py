@@ -17,7 +17,7 @@ from curtsy.cli.show import say
 from curtsy.client.backend import Backend
 from curtsy.core.errors import UsageError
 from curtsy.export.page_rows import segments_of
-from curtsy.records import evidence, review
+from curtsy.records import evidence, golden_cases
 from curtsy.records.review_queue import MOST_AT_ONCE
 
 app = Commands("Review records that need a decision.")
@@ -268,7 +268,7 @@ def export_golden(
     """
     with LocalOptions(config=config, data_dir=data_dir).stored() as (settings, store):
         n, segments = number_of(store, crawl), segments_of(settings)
-        made = review.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
+        made = golden_cases.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
     if as_json:
         shown.document({"cases": [str(case) for case in made]})
     else:

@@ -1,4 +1,4 @@
-"""Review of records: approve, reject, correct; and corrections as golden cases.
+"""Review of records: approve, reject, correct.
 
 A decision is one transaction: the new state of the record, and the review with reviewer, time and previous data. If a
 corrected value is found in the record's sources, that place becomes its evidence.
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
@@ -19,16 +18,23 @@ from curtsy.core.observe import log
 from curtsy.core.record import Record, Review
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
 from curtsy.grounding import judge, scoring
-from curtsy.grounding.json_pointer import escaped
 from curtsy.grounding.schema import Schema
 from curtsy.records import extraction, locate_value, selector_learning
 from curtsy.records import plan as plans
+from curtsy.records.corrected_paths import (
+    check_place,
+    is_within,
+    leaves_of,
+    no_leaf,
+    put_in,
+    renumbered,
+    without_duplicates,
+)
 from curtsy.records.extraction import Parts
 from curtsy.records.plan import Plan
-from curtsy.records.review_undo import last_decision, snapshot
+from curtsy.records.review_undo import snapshot
 from curtsy.store import pages, records, reviews, sources
 from curtsy.store.engine import Store
-from curtsy.store.segments import SegmentStore, read_page
 
 DECISIONS = ("approve", "reject", "correct")
 _STATUS = {"approve": "published", "correct": "published", "reject": "rejected"}
@@ -155,15 +161,15 @@ def _corrected(record: Record, known: ReviewCase, plan: Plan | None, correction:
     if plan is None:
         raise UsageError(f"The schema {record.schema!r} of this record no longer exists. Approve or reject the record.")
     if not plan.schema.leaves or plan.function is not None:
-        return replace(record, data=_put_in(record.data, correction))
+        return replace(record, data=put_in(record.data, correction))
     fields = [extraction.field_from(data) for data in record.fields]
     withheld = [extraction.field_from(data) for data in record.withheld]
     for path, value in correction.items():
-        _check_place(plan.schema, path, [*fields, *withheld])
-        fields = [one for one in fields if not _within(one.path, path)]
-        withheld = [one for one in withheld if not _within(one.path, path)]
-        fields += [_checked(plan.schema, leaf_path, leaf, known) for leaf_path, leaf in _leaves(path, value)]
-    fields = _renumbered(plan.schema, _without_duplicates(plan.schema, fields))
+        check_place(plan.schema, path, [*fields, *withheld])
+        fields = [one for one in fields if not is_within(one.path, path)]
+        withheld = [one for one in withheld if not is_within(one.path, path)]
+        fields += [_checked(plan.schema, leaf_path, leaf, known) for leaf_path, leaf in leaves_of(path, value)]
+    fields = renumbered(plan.schema, without_duplicates(plan.schema, fields))
     if problems := plan.schema.validate(judge.assemble(plan.schema, fields)):
         raise UsageError(f"The corrected record does not match its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
     return _made_of(record, plan, fields, withheld)
@@ -177,7 +183,7 @@ def _approved(record: Record, plan: Plan) -> Record:
         return record
     fields = [extraction.field_from(data) for data in record.fields]
     fields += [replace(one, rung=Rung.PERSON, note=f"approved, from {one.rung.value}") for one in judged]
-    return _made_of(record, plan, _renumbered(plan.schema, fields), [one for one in withheld if one not in judged])
+    return _made_of(record, plan, renumbered(plan.schema, fields), [one for one in withheld if one not in judged])
 
 
 def _validated(record: Record, plan: Plan) -> Record:
@@ -203,87 +209,12 @@ def _made_of(record: Record, plan: Plan, fields: list[Field], withheld: list[Fie
     )
 
 
-def _renumbered(schema: Schema, fields: list[Field]) -> list[Field]:
-    """Number the items of lists without gaps, in the order of the data."""
-    places: dict[str, set[int]] = {}
-    for one in fields:
-        for prefix, number in _numbers(schema, one.path):
-            places.setdefault(prefix, set()).add(number)
-    order = {prefix: {old: new for new, old in enumerate(sorted(found))} for prefix, found in places.items()}
-    made = []
-    for one in fields:
-        parts = one.path.split("/")
-        for prefix, number in _numbers(schema, one.path):
-            parts[prefix.count("/") + 1] = str(order[prefix][number])
-        made.append(replace(one, path="/".join(parts)))
-    return made
-
-
-def _numbers(schema: Schema, path: str) -> Iterator[tuple[str, int]]:
-    """Yield (list, index) for each list that contains a leaf."""
-    parts, wanted = path.split("/"), schema.leaf_for(path).path.split("/")
-    for at, part in enumerate(wanted):
-        if part == "*":
-            yield "/".join(parts[:at]), int(parts[at])
-
-
-def _check_place(schema: Schema, path: str, fields: list[Field]) -> None:
-    """A list index must exist, or be the next one."""
-    parts = path.split("/")
-    lists = {
-        "/".join(parts[:at])
-        for wanted in (leaf.path.split("/") for leaf in schema.leaves)
-        for at in range(1, min(len(wanted), len(parts)))
-        if wanted[at] == "*" and all(a in ("*", b) for a, b in zip(wanted[:at], parts[:at], strict=True))
-    }
-    for above in lists:
-        at = above.count("/") + 1
-        there = {int(one.path.split("/")[at]) for one in fields if one.path.startswith(f"{above}/")}
-        following = max(there, default=-1) + 1
-        if parts[at].isdigit() and int(parts[at]) > following:
-            raise UsageError(f"This record has no {path}. The next item of {above} is {above}/{following}.")
-
-
-def _without_duplicates(schema: Schema, fields: list[Field]) -> list[Field]:
-    """Keep the first of equal items of a list."""
-    seen: set[tuple[str, str]] = set()
-    made = []
-    for one in fields:
-        above, _, _ = one.path.rpartition("/")
-        once = (above, json.dumps(one.value))
-        if schema.leaf_for(one.path).path.endswith("/*") and once in seen:
-            continue
-        seen.add(once)
-        made.append(one)
-    return made
-
-
-def _within(path: str, prefix: str) -> bool:
-    return path == prefix or path.startswith(f"{prefix}/")
-
-
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the leaves of a value; a missing value has no leaves."""
-    if value is None:
-        return
-    inner: Iterator[tuple[str, Any]]
-    if isinstance(value, dict):
-        inner = ((escaped(name), one) for name, one in value.items())
-    elif isinstance(value, list):
-        inner = ((str(place), one) for place, one in enumerate(value))
-    else:
-        yield path, value
-        return
-    for name, one in inner:
-        yield from _leaves(f"{path}/{name}", one)
-
-
 def _checked(schema: Schema, path: str, value: Any, known: ReviewCase) -> Field:
     """Return a reviewer's value, with its place in the sources if it is found there."""
     try:
         leaf = schema.leaf_for(path)
     except KeyError:
-        raise UsageError(_no_leaf(schema, path)) from None
+        raise UsageError(no_leaf(schema, path)) from None
     nothing = Source(SourceKind.TEXT, "", known.record.url, "")
     field = judge.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=nothing), leaf)
     if not judge.is_grounded(field):
@@ -303,96 +234,10 @@ def _checked(schema: Schema, path: str, value: Any, known: ReviewCase) -> Field:
     return locate_value.grounded(field, leaf, texts, before)
 
 
-def _no_leaf(schema: Schema, path: str) -> str:
-    """Say why a path has no value: it is unknown, or has values below it."""
-    parts = path.split("/")
-    for leaf in schema.leaves:
-        wanted = leaf.path.split("/")
-        if len(wanted) > len(parts) and all(a in ("*", b) for a, b in zip(wanted, parts, strict=False)):
-            kind = "a list" if wanted[len(parts)] == "*" else "an object"
-            return f"{path} is {kind} in the schema {schema.name}. Give it as JSON."
-    return f"The schema {schema.name} has no {path}."
-
-
 def _shortened(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text):,} characters)"
 
 
-def _put_in(data: dict[str, Any], correction: dict[str, Any]) -> dict[str, Any]:
-    """For schemas without leaves: replace values of top-level names."""
-    made = dict(data)
-    for path, value in correction.items():
-        name = path.removeprefix("/")
-        if not path.startswith("/") or "/" in name or name not in data:
-            raise UsageError(f"This record has no {path}.")
-        made[name] = value
-    return made
-
-
 def unknown(n: int) -> UnknownRecord:
     return UnknownRecord(f"Unknown record: {n}. `curtsy review list` lists the records that wait for a review.")
-
-
-# Golden cases
-
-
-def export_golden(
-    store: Store, segments: SegmentStore, out: Path, *, crawl: int | None = None, every: bool = False,
-    only: frozenset[int] = frozenset(),
-) -> list[Path]:  # fmt: skip
-    """Write a folder for each reviewed record that becomes a golden case: its stored pages, its schema and the right
-    values. Existing cases are overwritten. A record of `only` that cannot become a case is an error."""
-    for n in only:
-        review_case(store, n)
-    made: dict[int, Path] = {}
-    after = 0
-    while True:
-        with store.read() as tx:
-            found = reviews.golden(tx, crawl, every or bool(only), after)
-        if not found:
-            if left := sorted(only - set(made)):
-                raise UsageError(f"Record {left[0]} cannot be a golden case: approve or correct it first.")
-            return list(made.values())
-        for review in found:
-            if (not only or review.record in only) and review.record not in made:
-                case = _case(store, segments, review.record, out)
-                if case is not None:
-                    made[review.record] = case
-        after = found[-1].n
-
-
-def _case(store: Store, segments: SegmentStore, n: int, out: Path) -> Path | None:
-    known = review_case(store, n)
-    record = known.record
-    plan = plans.of_hashes(store, record.schema, record.schema_hash)
-    if record.status != "published" or plan is None:
-        return None
-    folder = out / f"{_slug(plan.schema.name)}-{n}"
-    folder.mkdir(parents=True, exist_ok=True)
-    listed = []
-    cited = {one.page: one.url for one in known.sources} or (
-        {record.subject: record.url} if record.kind == "page" else {}
-    )
-    for place, (fp, url) in enumerate(sorted(cited.items(), key=lambda item: item[1])):
-        with store.read() as tx:
-            page = pages.get(tx, record.crawl, bytes.fromhex(fp))
-            body = None if page is None else read_page(tx, segments, page)
-        if page is None or body is None:
-            continue
-        name = f"page-{place}.{'html' if page.document is None else page.document.kind}"
-        (folder / name).write_bytes(body.body)
-        listed.append({"url": url, "content_type": page.content_type, "body": name})
-    last = last_decision(known.history) or known.history[-1]
-    case = {
-        "schema": plan.schema.dump(),
-        "pages": listed,
-        "expected": record.data,
-        "review": {"decision": last.decision, "who": last.who, "at_ms": last.at_ms, "note": last.note},
-    }
-    (folder / "case.json").write_text(json.dumps(case, ensure_ascii=False, indent=2) + "\n", "utf-8")
-    return folder
-
-
-def _slug(name: str) -> str:
-    return "".join(char if char.isalnum() else "-" for char in name).strip("-")[:60] or "record"

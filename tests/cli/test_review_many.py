@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import contradicting
+import orgs
 import pytest
 import stored
 
 from curtsy.cli import main
 from curtsy.core.record import Record
 from curtsy.core.settings_loading import load
+from curtsy.records.extraction import Parts
 from curtsy.store import records
 from curtsy.store.engine import Store
 
@@ -83,3 +87,46 @@ def test_many_are_decided_after_a_preview(run: Run, monkeypatch: pytest.MonkeyPa
     assert run("many", "approve", "--yes")[0] == 0
     assert json.loads(run("list", "--json")[1])["records"] == []
     assert run("many", "correct")[0] == 2
+
+
+@pytest.fixture
+def contradicted(run: Run, tmp_path: Path) -> int:
+    """A published record whose pages state two phone numbers."""
+    settings = load(data_dir=tmp_path / ".curtsy")
+    segments = stored.folder_of(settings)
+    with Store.open(settings.effective_store_url) as store:
+        crawl = orgs.make(store, segments, contradicting.pages())
+        orgs.run_all(Parts(settings, store, segments), crawl)
+        (record,) = orgs.all_records(store, crawl)
+    segments.close()
+    return int(record.n)
+
+
+def test_contradicted_fields_are_listed_shown_and_chosen(run: Run, contradicted: int) -> None:
+    assert len(json.loads(run("list", "--json")[1])["records"]) == 4
+    (listed,) = json.loads(run("list", "--needs", "field", "--json")[1])["records"]
+    assert (int(listed["id"]), listed["contradicted"]) == (contradicted, ["/contact/phone"])
+    assert "contradicted: /contact/phone" in run("list", "--needs", "field", "--wide")[1]
+    assert run("list", "--needs", "phone")[0] == 2
+    text = run("show", str(contradicted))[1]
+    phones = (contradicting.HOME_PHONE, contradicting.ABOUT_PHONE)
+    for phone, (url, _) in zip(phones, contradicting.pages(), strict=True):
+        assert f"»{phone}«  ({url}, " in text
+    (example,) = [line for line in text.splitlines() if "Choose one: " in line]
+    words = shlex.split(example.partition("Choose one: ")[2])
+    assert words[words.index("review") :] == [
+        "review", "choose", str(contradicted), "--set", f'/contact/phone="{contradicting.HOME_PHONE}"',
+    ]  # fmt: skip
+
+    assert run("choose", str(contradicted), "--set", "/contact/phone=112")[0] == 2
+    done = json.loads(run("choose", str(contradicted), "--set", f"/contact/phone={phones[0]}", "--json")[1])
+    assert (done["status"], done["data"]["contact"]["phone"]) == ("published", phones[0])
+    assert json.loads(run("list", "--needs", "field", "--json")[1])["records"] == []
+    assert "is published" in run("undo", str(contradicted))[1]
+    assert "is published" in run("choose", str(contradicted), "--set", "/contact/phone=null")[1]
+
+
+def test_many_leaves_published_records_alone(run: Run, contradicted: int) -> None:
+    done = json.loads(run("many", "reject", "--yes", "--json")[1])
+    assert done["records"] == [1, 2, 3]
+    assert json.loads(run("many", "reject", "--needs", "field", "--yes", "--json")[1])["records"] == [contradicted]

@@ -59,17 +59,17 @@ def state(store: Store, n: int) -> tuple[str, int | None, bool]:
 )  # fmt: skip
 def test_filters_select_held_records(store: Store, wanted: dict[str, Any], numbers: list[int]) -> None:
     made = put(store, 4)
-    found, following = review_queue.held(store, None, ReviewFilter(**wanted))
+    found, following = review_queue.waiting(store, None, ReviewFilter(**wanted))
     assert ([one.n for one in found], following) == ([made[number] for number in numbers], None)
 
 
 def test_a_list_examines_a_limited_number_of_records_and_continues(store: Store) -> None:
     made = put(store, 5)
     wanted = ReviewFilter(min_confidence=0.4)
-    assert review_queue.held(store, None, wanted, window=3) == ([], made[2])
-    found, following = review_queue.held(store, None, wanted, after=made[2], window=3)
+    assert review_queue.waiting(store, None, wanted, window=3) == ([], made[2])
+    found, following = review_queue.waiting(store, None, wanted, after=made[2], window=3)
     assert ([one.n for one in found], following) == ([made[4]], None)
-    found, following = review_queue.held(store, None, ReviewFilter(), limit=2)
+    found, following = review_queue.waiting(store, None, ReviewFilter(), limit=2)
     assert ([one.n for one in found], following) == (made[:2], made[1])
 
 

@@ -234,7 +234,7 @@ def test_old_records_that_were_doubtful_are_held_after_the_migration(store: Stor
         for n, low in ((1, "false"), (2, "true")):
             values = f"{n}, 1, 's{n}', 'h', 0, 's', 'u', '{{}}', '{{}}', {low}, 1, ''"
             tx.exec_driver_sql(f"INSERT INTO records VALUES ({values})")
-        for statement in (*statements("0006", database), *statements("0015", database)):
+        for statement in (*statements("0006", database), *statements("0015", database), *statements("0026", database)):
             if "TABLE crawls" not in statement:
                 tx.exec_driver_sql(statement)
         assert [(r.n, r.status) for r in records.chunk(tx, 1, statuses=())[0]] == [(1, "published"), (2, "held")]

@@ -103,6 +103,37 @@ def put_doubtful(stack: Stack, crawl: str, n: int = 3) -> list[str]:
     return made
 
 
+def put_contradicted(stack: Stack, crawl: str) -> str:
+    """A published record without its founding year, for which two pages state different years."""
+    published = wait_for(lambda: stack.client.get(f"/v1/crawls/{crawl}/records")["items"])
+    with Store.open(stack.store_url) as store:
+        with store.read() as tx:
+            known = records.get(tx, int(published[0]["id"]))
+            cited = sources.of(tx, known.n) if known is not None else []
+        assert known is not None
+        name = next(one for one in known.fields if one["path"] == "/name")
+        withheld = tuple(
+            {
+                **name,
+                "path": "/founded_year",
+                "value": year,
+                "verdict": "unsupported",
+                "note": "contradicted",
+                "evidence": name["evidence"][:1],
+            }
+            for year in (1887, 1901)
+        )
+        fields = tuple(one for one in known.fields if one["path"] != "/founded_year")
+        data = {name: value for name, value in known.data.items() if name != "founded_year"}
+        made = replace(
+            known, n=0, ordinal=99, data=data, fields=fields, withheld=withheld, contradicted=("/founded_year",),
+            confidence={**known.confidence, "reasons": ["contradicted"], "share": 0.8},
+        )  # fmt: skip
+        added = store.run(records.add, made, cited)
+        assert added is not None
+        return str(added.n)
+
+
 def places(found: Furnished) -> dict[str, str]:
     """name -> path of every page."""
     crawl = f"/crawls/{found.crawl}"

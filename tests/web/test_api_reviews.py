@@ -12,6 +12,7 @@ from contextlib import redirect_stdout
 from typing import Any
 from unittest.mock import patch
 
+import contradicting
 import orgs
 import pytest
 import stored
@@ -295,3 +296,35 @@ def test_many_are_decided_in_the_dashboard_after_a_preview_and_undone(
     assert "<script>x" not in hostile.text
     paths = [one["path"] for one in client.get("/v1/audit").get_json()["items"]]
     assert paths[:1] == ["/review/undo"]
+
+
+def test_a_contradicted_field_is_listed_and_one_of_its_values_chosen(
+    client: FlaskClient, store: Store, settings: Settings
+) -> None:
+    segments = stored.folder_of(settings)
+    crawl = orgs.make(store, segments, contradicting.pages())
+    orgs.run_all(Parts(settings, store, segments), crawl)
+    segments.close()
+    (shown,) = client.get(f"/v1/crawls/{crawl.id}/records", headers=key(store, "read")).get_json()["items"]
+    assert (shown["status"], shown["contradicted"]) == ("published", ["/contact/phone"])
+    assert "phone" not in str(shown["data"])
+    writer = key(store, "write")
+    (item,) = client.get("/v1/reviews?needs=field", headers=writer).get_json()["items"]
+    assert client.get("/v1/reviews?needs=record", headers=writer).get_json()["items"] == []
+    assert client.get("/v1/reviews?needs=phone", headers=writer).status_code == 422
+    assert [one["value"] for one in item["withheld"]] == [contradicting.HOME_PHONE, contradicting.ABOUT_PHONE]
+    assert [one["evidence"][0]["url"] for one in item["withheld"]] == [url for url, _ in contradicting.pages()]
+
+    path = f"/v1/records/{item['id']}/review"
+    for wrong in ({"decision": "choose"}, {"decision": "approve", "choice": {}}):
+        assert client.post(path, json=wrong, headers=writer).status_code == 422
+    refused = client.post(path, json={"decision": "choose", "choice": {"/contact/phone": "1"}}, headers=writer)
+    assert (refused.status_code, "is not one of" in refused.get_json()["detail"]) == (422, True)
+    choice = {"/contact/phone": contradicting.ABOUT_PHONE}
+    done = client.post(path, json={"decision": "choose", "choice": choice}, headers=writer).get_json()
+    assert (done["status"], done["contradicted"]) == ("published", [])
+    assert done["data"]["contact"]["phone"] == contradicting.ABOUT_PHONE
+    assert (done["reviews"][0]["decision"], done["reviews"][0]["correction"]) == ("choose", choice)
+    assert client.get("/v1/reviews", headers=writer).get_json()["items"] == []
+    undone = client.post(f"{path}/undo", json={}, headers=writer).get_json()
+    assert (undone["contradicted"], len(undone["withheld"])) == (["/contact/phone"], 2)

@@ -254,6 +254,9 @@ def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
         show.say(f"Export the records: {export}")
     if ended.records.get("held"):
         show.say(f"Some records need a review: {next_commands.command('review', 'list')}")
+    if n := ended.contradicted:
+        choose = next_commands.command("review", "list", "--needs", "field")
+        show.say(f"{show.number(n, 'record')} published without contradicted fields. Decide about them: {choose}")
     if not counts.pages:
         show.say(_no_page(ended))
     if counts.failed or counts.failed_stages:

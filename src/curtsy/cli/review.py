@@ -29,8 +29,16 @@ Golden = Annotated[bool, typer.Option("--golden", help="Mark the record for expo
 _AROUND = 60
 
 
+Needs = Annotated[
+    str | None,
+    typer.Option(
+        "--needs",
+        metavar="record|field",
+        help="Only records held as a whole, or only published ones with contradicted fields.",
+    ),
+]
 Reason = Annotated[
-    str | None, typer.Option("--reason", metavar="REASON", help="Only records held for this reason, such as thin.")
+    str | None, typer.Option("--reason", metavar="REASON", help="Only records that wait for this reason, such as thin.")
 ]
 OfHost = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host.")]
 WithField = Annotated[
@@ -54,6 +62,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", he
 @app.command("list")
 def list_(
     crawl: OfCrawl = None,
+    needs: Needs = None,
     reason: Reason = None,
     host: OfHost = None,
     field: WithField = None,
@@ -68,8 +77,8 @@ def list_(
 ) -> None:
     """List the records that need a decision, oldest first."""
     filters = {
-        "reason": reason, "host": host, "field": field, "min_confidence": min_confidence,
-        "max_confidence": max_confidence,
+        "needs": _checked_needs(needs), "reason": reason, "host": host, "field": field,
+        "min_confidence": min_confidence, "max_confidence": max_confidence,
     }  # fmt: skip
     found = backend(api, config, data_dir).reviews(crawl, limit, **filters)
     if as_json:
@@ -82,6 +91,7 @@ def list_(
 def many(
     decision: Annotated[str, typer.Argument(metavar="approve|reject", help="The decision for all of them.")],
     crawl: OfCrawl = None,
+    needs: Needs = "record",
     reason: Reason = None,
     host: OfHost = None,
     field: WithField = None,
@@ -103,8 +113,8 @@ def many(
         raise UsageError(f"Invalid decision {decision!r}. Use approve or reject.")
     used = backend(api, config, data_dir)
     filters = {
-        "reason": reason, "host": host, "field": field, "min_confidence": min_confidence,
-        "max_confidence": max_confidence,
+        "needs": _checked_needs(needs), "reason": reason, "host": host, "field": field,
+        "min_confidence": min_confidence, "max_confidence": max_confidence,
     }  # fmt: skip
     found = used.reviews(crawl, limit, **filters)
     if not as_json:
@@ -179,13 +189,23 @@ def undo_(
         _say_refused(done)
 
 
+def _checked_needs(needs: str | None) -> str | None:
+    if needs not in (None, "record", "field"):
+        raise UsageError(f"Invalid --needs {needs!r}. Use record or field.")
+    return needs
+
+
 def _table(found: list[dict[str, Any]], wide: bool) -> None:
     rows = [
-        (one["id"], one["schema"], ", ".join(one["confidence"].get("reasons", ())), len(one["fields"]),
-         len(one["withheld"]), one["url"])
-        for one in found
-    ]  # fmt: skip
+        (one["id"], one["schema"], _why(one), len(one["fields"]), len(one["withheld"]), one["url"]) for one in found
+    ]
     shown.table(["record", "schema", "why", "values", "withheld", "url"], rows, wide)
+
+
+def _why(one: dict[str, Any]) -> str:
+    if one["status"] == "published":
+        return f"contradicted: {' '.join(one['contradicted'])}"
+    return ", ".join(one["confidence"].get("reasons", ()))
 
 
 @app.command()
@@ -211,7 +231,10 @@ def approve(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a record; withheld values stay withheld."""
+    """Publish a record; withheld values stay withheld.
+
+    A record that is already published stays without its contradicted fields.
+    """
     decision = {"decision": "approve", "by": by, "note": note, "golden": golden}
     _decide(record, decision, api, config, data_dir, as_json)
 
@@ -247,6 +270,28 @@ def correct(
 ) -> None:
     """Correct values and publish the record."""
     decision = {"decision": "correct", "by": by, "note": note, "correction": _correction(values), "golden": golden}
+    _decide(record, decision, api, config, data_dir, as_json)
+
+
+@app.command()
+def choose(
+    record: Which,
+    values: Annotated[
+        list[str],
+        typer.Option("--set", metavar="POINTER=JSON", help="One of the values: '/founded_year=1954'; null: none."),
+    ],
+    by: By = None,
+    note: Note = "",
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Choose among the contradicting values of a field.
+
+    `curtsy review show RECORD` lists them with their quotes. The record gets the chosen value.
+    """
+    decision = {"decision": "choose", "by": by, "note": note, "choice": _correction(values)}
     _decide(record, decision, api, config, data_dir, as_json)
 
 
@@ -308,21 +353,34 @@ def _print(found: dict[str, Any]) -> None:
     for problem in found["confidence"].get("problems", ()):
         say(f"  does not fit the schema: {problem}")
     texts = {one["sha256"]: one["text"] for one in found["sources"]}
+    for path in found["contradicted"]:
+        candidates = [one for one in found["withheld"] if one["path"] == path]
+        say(f"  CONTRADICTED {path}: {shown.number(len(candidates), 'value')}, none is published")
+        for field in candidates:
+            say(f"    {_as_json(field['value'])}  [{field['rung']}]")
+            for one in field["evidence"]:
+                say(f"      {_context(texts.get(one['sha256']), one)}  ({evidence.place_of(one)})")
+        example = f"{path}={_as_json(candidates[0]['value'])}"
+        say(f"    Choose one: {next_commands.command('review', 'choose', str(found['id']), '--set', example)}")
     for field in found["fields"]:
-        value = json.dumps(field["value"], ensure_ascii=False)
+        value = _as_json(field["value"])
         say(f"  {field['path']} = {value}  [{field['verdict']}, {field['rung']}]")
         for one in field["evidence"]:
             labels = evidence.labels_of(one)
             said = _context(texts.get(one["sha256"]), one)
             say(f"      {f'{labels}: ' if labels else ''}{said}  ({evidence.place_of(one)})")
-    for field in found["withheld"]:
-        value = json.dumps(field["value"], ensure_ascii=False)
+    for field in (one for one in found["withheld"] if one["path"] not in found["contradicted"]):
+        value = _as_json(field["value"])
         say(f"  WITHHELD {field['path']} = {value}  [{field['note'] or field['verdict']}, {field['rung']}]")
         if field["claimed_quote"]:
             say(f"      claimed: {field['claimed_quote']!r}")
     for one in found["reviews"]:
         note = f": {one['note']}" if one["note"] else ""
         say(f"  {one['at']} {one['who']} {one['decision']}{note}")
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _context(text: str | None, one: dict[str, Any]) -> str:

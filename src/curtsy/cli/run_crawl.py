@@ -65,6 +65,8 @@ class Ended:
     counters: dict[str, int]
     #: by status
     records: dict[str, int] = field(default_factory=dict)
+    #: published records with fields that need a decision
+    contradicted: int = 0
     #: of a crawl without a page: a URL that failed, and why
     failure: Failure | None = None
     #: of a crawl without a page: a URL that robots.txt forbids, and the line that does
@@ -270,6 +272,7 @@ def _ended(store: Store, settings: Settings, id: str, counted: dict[str, int]) -
             elapsed_s=elapsed_s(crawl, clock.now_ms()),
             counters=counted,
             records=records.counts(tx, crawl.n, crawl.schema_hash) if crawl.schema is not None else {},
+            contradicted=records.with_contradicted_fields(tx, crawl.n, crawl.schema_hash),
         )
 
 

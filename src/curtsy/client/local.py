@@ -232,7 +232,7 @@ class LocalBackend:
     def reviews(self, crawl: str | None, limit: int, **filters: Any) -> list[Document]:
         with self._store() as store:
             n = None if crawl is None else self._crawl(store, crawl).n
-            found, _ = review_queue.held(store, n, ReviewFilter(**filters), limit=limit, window=10**9)
+            found, _ = review_queue.waiting(store, n, ReviewFilter(**filters), limit=limit, window=10**9)
             return [documents.of_review(store, review.ReviewCase(record=one, sources=(), history=())) for one in found]
 
     def review(self, record: int) -> Document:

@@ -191,7 +191,8 @@ class Confidence:
     #: number of words in the source text
     words: int
     low: bool
-    #: `thin` (under 100 words) | `unsupported` (share under the threshold) | `judged` | `empty`
+    #: `thin` (under 100 words) | `unsupported` (share under the threshold) | `judged` | `empty` | `disputed` | ...;
+    #: `contradicted` alone does not make it low
     reasons: tuple[str, ...] = ()
 
 

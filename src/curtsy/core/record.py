@@ -33,6 +33,8 @@ class Record:
     fields: tuple[dict[str, Any], ...] = ()
     #: values that are not supported, for reviewers only
     withheld: tuple[dict[str, Any], ...] = ()
+    #: paths of withheld fields with contradicting values, about which no person has decided
+    contradicted: tuple[str, ...] = ()
     scores: dict[str, Any] = field(default_factory=dict)
     #: share, words, low, reasons
     confidence: dict[str, Any] = field(default_factory=dict)
@@ -60,12 +62,12 @@ class Review:
     n: int = 0
     record: int
     crawl: int
-    #: `approve` | `reject` | `correct` | `undo`
+    #: `approve` | `reject` | `correct` | `choose` | `undo`
     decision: str
     who: str
     at_ms: int
     note: str = ""
-    #: JSON pointer -> the right value; None: no value
+    #: of `correct` and `choose`: JSON pointer -> the right value; None: no value
     correction: dict[str, Any] | None = None
     #: the record's data before
     before: dict[str, Any] = field(default_factory=dict)

@@ -1,15 +1,15 @@
 """Incremental exports of records: a folder that gets a part for the records published since the last export.
 
 A reviewer may publish a record long after it was made. So the cursor is a number, up to which all records were
-examined, and the numbers of those below it that were not published then:
+examined, and the numbers of those below it that were not published then. A record that was exported without its
+contradicted fields is in one more part after a person has decided about all of them:
 
     <crawl>-records-<number>.parquet     a part
     .curtsy-records.json                 the format of the parts; for each crawl its cursor and its number of parts
     .curtsy-records.next                 the same as it will be when the part that it names exists
 
 The last file is written when a part is complete, before the part gets its name. The next export checks whether that
-part exists: if so, the file counts, otherwise the previous state. So each record is in exactly one part after any
-crash.
+part exists: if so, the file counts, otherwise the previous state. So no record is lost or repeated after any crash.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class _Cursor:
     tail: str = ""
     parts: int = 0
     waiting: list[int] = field(default_factory=list)
+    #: exported records with fields that need a decision
+    contradicted: list[int] = field(default_factory=list)
 
 
 def add(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:
@@ -75,6 +77,7 @@ class _Step:
 
     def __init__(self, store: Store, crawl: Crawl, before: _Cursor, nested: bool) -> None:
         self.crawl, self._store, self._before, self._nested = crawl, store, before, nested
+        self._exported = frozenset(before.contradicted)
         self.after = _Cursor(last=before.last, tail=before.tail, parts=before.parts)
         self.written = Tally()
         self.rows = self._rows()
@@ -83,13 +86,17 @@ class _Step:
         for record in self._examined():
             if record.schema_hash != self.crawl.schema_hash:
                 continue
-            if record.status == "published":
+            is_exported, is_published = record.n in self._exported, record.status == "published"
+            may_be = is_published or record.status in _WAITING
+            if record.contradicted and may_be and (is_published or is_exported):
+                self.after.contradicted.append(record.n)
+            if is_published and not (is_exported and record.contradicted):
                 yield record_export.row_of(record, nested=self._nested)
-            elif record.status in _WAITING:
+            elif not is_published and may_be:
                 self.after.waiting.append(record.n)
 
     def _examined(self) -> Iterator[Record]:
-        for n in self._before.waiting:
+        for n in sorted({*self._before.waiting, *self._before.contradicted}):
             with self._store.read() as tx:
                 found = records.get(tx, n)
             if found is not None and found.crawl == self.crawl.n:
@@ -154,7 +161,10 @@ def _loaded(folder: Folder, name: str, out: Target) -> dict[str, Any] | None:
 
 
 def _with(state: dict[str, Any], crawl: Crawl, cursor: _Cursor) -> dict[str, Any]:
-    shown = {"last": cursor.last, "tail": cursor.tail, "parts": cursor.parts, "waiting": cursor.waiting}
+    shown = {
+        "last": cursor.last, "tail": cursor.tail, "parts": cursor.parts, "waiting": cursor.waiting,
+        "contradicted": cursor.contradicted,
+    }  # fmt: skip
     return {**state, "crawls": {**state["crawls"], crawl.id: shown}}
 
 

@@ -27,6 +27,7 @@ COLUMNS = {
     "version": "int32",
     "data": "string",
     "fields": "string",
+    "contradicted": "string",
     "scores": "string",
     "confidence": "string",
     "low_confidence": "bool",
@@ -36,7 +37,7 @@ COLUMNS = {
     "request_id": "string",
 }
 #: objects in JSONL, JSON text in tables
-_NESTED = ("data", "fields", "scores", "confidence", "failure")
+_NESTED = ("data", "fields", "contradicted", "scores", "confidence", "failure")
 
 
 def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:

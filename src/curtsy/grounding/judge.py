@@ -295,7 +295,8 @@ def confidence(
         reasons.append(DISPUTED)
     if any(is_grounded(field) and not is_published(field, schema.leaf_for(field.path)) for field in fields):
         reasons.append("judged")
-    return Confidence(share=share, words=words, low=bool(reasons), reasons=tuple(reasons))
+    low = any(reason != CONTRADICTED for reason in reasons)  # contradicted values are withheld, the others published
+    return Confidence(share=share, words=words, low=low, reasons=tuple(reasons))
 
 
 def assemble(schema: Schema, fields: Sequence[Field]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ Each stage returns JSON, which is kept until the record is stored. Nothing here 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from curtsy.extract.document_labels import labels_of
 from curtsy.extract.ladder import Candidate, PageSources
 from curtsy.extract.verification import Check
 from curtsy.grounding import judge, scoring
+from curtsy.grounding.contradictions import CONTRADICTED
 from curtsy.grounding.page_schema import Described, Stored, describe, extractors, page_facts
 from curtsy.grounding.schema import Schema
 from curtsy.records import crawl_model, evidence, page_templates, selector_learning, verification
@@ -320,14 +321,24 @@ def item_of(schema: Schema, fields: Sequence[Field], confidence: Confidence) -> 
         "fields": [field_of(field) for field in published],
         "withheld": [field_of(field) for field in fields if field not in published],
         "confidence": {
-            "share": round(confidence.share, 4),
+            "share": _share(confidence),
             "words": confidence.words,
-            "low": bool(confidence.low or reasons),
+            "low": confidence.low or bool(problems),
             "reasons": reasons,
             **({"problems": problems[:_PROBLEMS]} if problems else {}),
         },
         "rungs": dict(Counter(field.rung.value for field in published)),
     }
+
+
+def _share(confidence: Confidence) -> float:
+    """The rounded share; 1.0 means that every value has evidence and none is contradicted."""
+    return round(confidence.share, 4) if confidence.share == 1 else min(round(confidence.share, 4), 0.9999)
+
+
+def contradicted_in(withheld: Iterable[dict[str, Any]]) -> tuple[str, ...]:
+    """The paths of fields with contradicting values."""
+    return tuple(dict.fromkeys(one["path"] for one in withheld if one.get("note") == CONTRADICTED))
 
 
 def _of_page(page: Described) -> dict[str, Any]:
@@ -432,7 +443,8 @@ def records_of(
             crawl=row.crawl, subject=row.subject, kind="page" if sites.host_of(row.subject) is None else "site",
             schema=schema, schema_hash=schema_hash, ordinal=ordinal, status="held" if low else "published",
             url=str(item.get("url") or row.payload.get("url") or ""), data=item["data"],
-            fields=tuple(item.get("fields", ())), withheld=tuple(item.get("withheld", ())), scores=scores,
+            fields=tuple(item.get("fields", ())), withheld=tuple(item.get("withheld", ())),
+            contradicted=contradicted_in(item.get("withheld", ())), scores=scores,
             confidence=item["confidence"], low_confidence=low, rungs=item["rungs"], usage=item.get("usage", {}),
             as_of=int(item.get("as_of", 0)), created_ms=now_ms, request_id=row.request_id,
             failure=item.get("failure") or scored.get("failure"),

@@ -1,7 +1,12 @@
-"""Review of records: approve, reject, correct.
+"""Review of records: approve, reject, correct, or choose among contradicting values.
 
 A decision is one transaction: the new state of the record, and the review with reviewer, time and previous data. If a
 corrected value is found in the record's sources, that place becomes its evidence.
+
+    held       approve, correct -> published    reject -> rejected
+    published  its contradicted fields wait; approve, correct and choose decide about them, and it stays published
+
+`choose` publishes a held record if nothing else holds it back (docs/decisions/0168-contradicted-fields.md).
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from curtsy.core.observe import log
 from curtsy.core.record import Record, Review
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
 from curtsy.grounding import judge, scoring
+from curtsy.grounding.contradictions import CONTRADICTED
 from curtsy.grounding.schema import Schema
 from curtsy.records import extraction, locate_value, selector_learning
 from curtsy.records import plan as plans
@@ -36,24 +42,28 @@ from curtsy.records.review_undo import snapshot
 from curtsy.store import pages, records, reviews, sources
 from curtsy.store.engine import Store
 
-DECISIONS = ("approve", "reject", "correct")
+DECISIONS = ("approve", "reject", "correct", "choose")
 _STATUS = {"approve": "published", "correct": "published", "reject": "rejected"}
 _MAX_CORRECTIONS = 1000
 _MAX_PROBLEMS = 5
 #: characters of a value that an error message repeats
 _MAX_SHOWN = 100
+#: of the candidates that it lists
+_MAX_LISTED = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """A reviewer's decision on a record."""
 
-    #: `approve` | `reject` | `correct`
+    #: `approve` | `reject` | `correct` | `choose`
     decision: str
     who: str
     note: str = ""
     #: JSON pointer -> the right value; None: no value
     correction: dict[str, Any] | None = None
+    #: JSON pointer of a contradicted field -> one of its values; None: none of them
+    choice: dict[str, Any] | None = None
     #: make it a golden case
     golden: bool = False
     request_id: str = ""
@@ -90,6 +100,8 @@ def decide(store: Store, n: int, decision: Decision, now_ms: int, parts: Parts |
         raise UsageError(f"Unknown decision: {decision.decision!r}. Use one of: {', '.join(DECISIONS)}.")
     if (decision.correction is not None) != (decision.decision == "correct"):
         raise UsageError("Give corrected values with the decision `correct`, and only with it.")
+    if (decision.choice is not None) != (decision.decision == "choose"):
+        raise UsageError("Give chosen values with the decision `choose`, and only with it.")
     if not decision.who.strip():
         raise UsageError("A decision needs the name of the reviewer.")
     _check_words(decision)
@@ -112,11 +124,15 @@ def _layouts(parts: Parts, known: ReviewCase) -> dict[str, TextLayout]:
 
 def _check_words(decision: Decision) -> None:
     """A lone surrogate (half a character) cannot be stored."""
-    for name, text in (("note", decision.note), ("name", decision.who), *(decision.correction or {}).items()):
+    for name, text in (("note", decision.note), ("name", decision.who), *_values(decision).items()):
         try:
             json.dumps(text, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise UsageError(f"{name}: the text contains a lone surrogate and cannot be stored.") from None
+
+
+def _values(decision: Decision) -> dict[str, Any]:
+    return decision.correction or decision.choice or {}
 
 
 def _rubric_of(record: Record) -> str | None:
@@ -133,23 +149,76 @@ def _decide(tx: Any, known: ReviewCase, plan: Plan | None, decision: Decision, n
     before = record.data
     replaced = records.replaced_by(tx, record) if decision.decision != "reject" else []
     undo = snapshot(record, replaced)
+    status = _STATUS.get(decision.decision, record.status)
+    if _values(decision) and record.data != known.record.data:
+        raise WrongState(f"Record {record.n} has changed since you opened it. Open it again.")
     if decision.correction is not None:
-        if record.data != known.record.data:
-            raise WrongState(f"Record {record.n} has changed since you opened it. Open it again.")
         record = _corrected(record, known, plan, decision.correction)
-    elif decision.decision == "approve" and plan is not None:
-        record = _validated(_approved(record, plan), plan)
-    record = replace(record, status=_STATUS[decision.decision], reviewed_ms=now_ms)
+    elif decision.choice is not None:
+        record = _chosen(record, known, plan, decision.choice)
+        status = record.status
+    elif decision.decision == "approve":
+        record = replace(record if plan is None else _validated(_approved(record, plan), plan), contradicted=())
+    record = replace(record, status=status, reviewed_ms=now_ms)
     records.decided(tx, record)
     reviews.add(
         tx,
         Review(
             record=record.n, crawl=record.crawl, decision=decision.decision, who=decision.who.strip(), at_ms=now_ms,
-            note=decision.note, correction=decision.correction, before=before, golden=decision.golden,
+            note=decision.note, correction=_values(decision) or None, before=before, golden=decision.golden,
             request_id=decision.request_id, undo=undo, batch=decision.batch,
         ),
     )  # fmt: skip
     return record
+
+
+# Contradicted fields
+
+
+def _chosen(record: Record, known: ReviewCase, plan: Plan | None, choice: dict[str, Any]) -> Record:
+    """Publish the chosen values. A held record is published, too, if nothing else holds it back."""
+    if not choice:
+        raise UsageError("A choice must have at least one field.")
+    if plan is None:
+        raise UsageError(f"The schema {record.schema!r} of this record no longer exists. Approve or reject the record.")
+    if record.status == "rejected":
+        raise WrongState(f"Record {record.n} was rejected. Undo that decision first.")
+    fields = [extraction.field_from(data) for data in record.fields]
+    withheld = [extraction.field_from(data) for data in record.withheld]
+    for path, value in choice.items():
+        candidates = [one for one in withheld if one.path == path and one.note == CONTRADICTED]
+        if not candidates:
+            raise UsageError(f"Record {record.n} has no contradicting values at {path}. Use the decision `correct`.")
+        if value is not None:
+            fields.append(_candidate(plan.schema, path, value, candidates, known))
+            withheld = [one for one in withheld if one.path != path]
+    made = _made_of(record, plan, fields, withheld)
+    made = replace(made, contradicted=tuple(path for path in record.contradicted if path not in choice))
+    if record.status == "published":
+        return _validated(made, plan)
+    return replace(made, status="held" if _holds_back(made, plan, fields, withheld) else "published")
+
+
+def _candidate(schema: Schema, path: str, value: Any, candidates: list[Field], known: ReviewCase) -> Field:
+    """Return the candidate with this value as a person's choice, with all its evidence."""
+    found = next((one for one in candidates if type(one.value) is type(value) and one.value == value), None)
+    if found is None:
+        listed = ", ".join(json.dumps(one.value, ensure_ascii=False) for one in candidates)[:_MAX_LISTED]
+        raise UsageError(f"{path}: {_shortened(value)} is not one of {listed}. Use the decision `correct`.")
+    checked = _checked(schema, path, value, known)
+    rule = checked.note if checked.verdict is Verdict.DERIVED else ""
+    note = "; ".join(one for one in (rule, f"chosen, from {found.rung.value}") if one)
+    return replace(checked, evidence=found.evidence, note=note)
+
+
+def _holds_back(record: Record, plan: Plan, fields: list[Field], withheld: list[Field]) -> bool:
+    """Return whether the record needs a decision as a whole, also with the chosen values."""
+    words = int(record.confidence.get("words") or 0)
+    return (
+        records.REVIEWED_BEFORE in record.confidence.get("reasons", ())
+        or judge.confidence(plan.schema, [*fields, *withheld], words).low
+        or bool(plan.schema.validate(record.data))
+    )
 
 
 # Corrections
@@ -172,7 +241,12 @@ def _corrected(record: Record, known: ReviewCase, plan: Plan | None, correction:
     fields = renumbered(plan.schema, without_duplicates(plan.schema, fields))
     if problems := plan.schema.validate(judge.assemble(plan.schema, fields)):
         raise UsageError(f"The corrected record does not match its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
-    return _made_of(record, plan, fields, withheld)
+    made = _made_of(record, plan, fields, withheld)
+    return replace(made, contradicted=tuple(one for one in made.contradicted if not _is_decided(one, correction)))
+
+
+def _is_decided(path: str, correction: dict[str, Any]) -> bool:
+    return any(is_within(path, given) for given in correction)
 
 
 def _approved(record: Record, plan: Plan) -> Record:

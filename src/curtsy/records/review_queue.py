@@ -1,4 +1,7 @@
-"""The records that wait for a decision: filters, the next and the previous one, and decisions about many."""
+"""The records that need a decision: filters, the next and the previous one, and decisions about many.
+
+A record waits as a whole (`held`), or it is published and some of its fields wait, with contradicting values.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from curtsy.rules.urls import host_key
 from curtsy.store import records, reviews
 from curtsy.store.engine import Store
 
-#: held records that one call examines: a record may be large
+#: records that one call examines: a record may be large
 WINDOW = 2_000
 _CHUNK = 200
 #: records that one call decides about
@@ -25,10 +28,12 @@ MOST_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFilter:
-    """Which held records are wanted; None: any."""
+    """Which records of the queue are wanted; None: any."""
 
     schema: str | None = None
-    #: why it is held: `thin`, `unsupported`, ...
+    #: what needs a decision: `record` or `field`
+    needs: str | None = None
+    #: why it waits: `thin`, `contradicted`, ...
     reason: str | None = None
     host: str | None = None
     #: JSON pointer; it has a value there or below
@@ -57,16 +62,16 @@ class ReviewFilter:
         return any(f"{value['path']}/".startswith(f"{self.field}/") for value in (*record.fields, *record.withheld))
 
 
-def held(
+def waiting(
     store: Store, crawl: int | None, wanted: ReviewFilter, after: int = 0, limit: int = 50, window: int = WINDOW
 ) -> tuple[list[Record], int | None]:
-    """Held records in the order they were stored, and where the next ones begin; None: there are no more.
+    """Records that wait, in the order they were stored, and where the next ones begin; None: there are no more.
 
     At most `window` records are examined, so a list may be short although another one follows.
     """
     found: list[Record] = []
     chunk = min(_CHUNK, limit + 1) if wanted.is_empty else _CHUNK
-    for examined, record in enumerate(_walk(store, crawl, after, chunk, backwards=False), 1):
+    for examined, record in enumerate(_walk(store, crawl, wanted, after, chunk, backwards=False), 1):
         if wanted.matches(record):
             if len(found) == limit:
                 return found, found[-1].n
@@ -77,19 +82,21 @@ def held(
 
 
 def beside(store: Store, n: int, crawl: int | None, wanted: ReviewFilter) -> tuple[int | None, int | None]:
-    """The held records before and after this one that match."""
+    """The waiting records before and after this one that match."""
     found = []
     chunk = 1 if wanted.is_empty else _CHUNK
     for backwards in (True, False):
-        walked = zip(range(WINDOW), _walk(store, crawl, n, chunk, backwards=backwards), strict=False)
+        walked = zip(range(WINDOW), _walk(store, crawl, wanted, n, chunk, backwards=backwards), strict=False)
         found.append(next((record.n for _, record in walked if wanted.matches(record)), None))
     return found[0], found[1]
 
 
-def _walk(store: Store, crawl: int | None, after: int, chunk: int, *, backwards: bool) -> Iterator[Record]:
+def _walk(
+    store: Store, crawl: int | None, wanted: ReviewFilter, after: int, chunk: int, *, backwards: bool
+) -> Iterator[Record]:
     while True:
         with store.read() as tx:
-            some = records.held_beside(tx, crawl, after, chunk, backwards)
+            some = records.waiting_beside(tx, crawl, after, chunk, backwards, wanted.needs)
         yield from some
         if len(some) < chunk:
             return

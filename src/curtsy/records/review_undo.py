@@ -17,7 +17,10 @@ from curtsy.store import records, reviews
 from curtsy.store.engine import Store
 
 #: fields of a record that a decision changes
-_CHANGED = ("status", "data", "fields", "withheld", "scores", "rungs", "low_confidence", "reviewed_ms")
+_CHANGED = (
+    "status", "data", "fields", "withheld", "contradicted", "scores", "rungs", "low_confidence", "reviewed_ms"
+)  # fmt: skip
+_LISTS = ("fields", "withheld", "contradicted")
 
 
 def snapshot(record: Record, replaced: Sequence[tuple[int, str]]) -> dict[str, Any]:
@@ -60,9 +63,8 @@ def _undo(tx: Any, n: int, who: str, now_ms: int, note: str, request_id: str, ba
         raise WrongState(f"The decision about record {n} is older than this function and cannot be undone.")
     if record.status == "superseded":
         raise WrongState(f"Record {n} was superseded by a later version. Review that version.")
-    before: dict[str, Any] = {
-        name: tuple(last.undo[name]) if name in ("fields", "withheld") else last.undo[name] for name in _CHANGED
-    }
+    kept = {"contradicted": (), **last.undo}  # decisions of earlier versions do not have it
+    before: dict[str, Any] = {name: tuple(kept[name]) if name in _LISTS else kept[name] for name in _CHANGED}
     restored = replace(record, **before)
     records.restored(tx, restored, [(int(number), str(status)) for number, status in last.undo["replaced"]])
     reviews.add(

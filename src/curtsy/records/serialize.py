@@ -1,6 +1,6 @@
 """The public form of a record, the same in commands, in the HTTP API and in exports.
 
-Withheld values and the quotes claimed for them are never included.
+Withheld values and the quotes claimed for them are never included. `contradicted` has only the paths of fields.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def line(record: Record) -> dict[str, Any]:
     """Everything except the creation time, whose form depends on the output."""
     fields = [field_line(one) for one in record.fields]
     page = pages.page_id(record.crawl, bytes.fromhex(record.subject)) if record.kind == "page" else None
-    return {"id": str(record.n), "page": page, **{name: getattr(record, name) for name in _PLAIN}, "fields": fields}
+    plain = {name: getattr(record, name) for name in _PLAIN}
+    return {"id": str(record.n), "page": page, **plain, "contradicted": list(record.contradicted), "fields": fields}
 
 
 def field_line(field: dict[str, Any]) -> dict[str, Any]:

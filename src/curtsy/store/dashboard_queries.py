@@ -16,6 +16,7 @@ from sqlalchemy import Connection, text
 
 from curtsy.core.model import Failure, Request
 from curtsy.store import failures, queues, url_queries, urls
+from curtsy.store.records import NEEDS
 from curtsy.store.requests import request_of
 from curtsy.store.rows import Bulk
 
@@ -317,8 +318,7 @@ def review_queue(tx: Connection, crawl: int | None, most: int = 100_000) -> tupl
     """(records that wait for review, decisions made so far); both counts stop at a limit."""
     which = "" if crawl is None else "AND crawl = :crawl"
     given = {"most": most} | ({} if crawl is None else {"crawl": crawl})
-    waiting = text(
-        f"SELECT count(*) FROM (SELECT 1 AS one FROM records WHERE status = 'held' {which} LIMIT :most) AS w"
-    )
-    decided = text(f"SELECT count(*) FROM (SELECT 1 AS one FROM reviews WHERE 1 = 1 {which} LIMIT :most) AS d")
-    return int(tx.execute(waiting, given).scalar_one()), int(tx.execute(decided, given).scalar_one())
+    conditions = [f"records WHERE {condition}" for condition in NEEDS.values()] + ["reviews WHERE 1 = 1"]
+    queries = [f"SELECT count(*) FROM (SELECT 1 AS one FROM {one} {which} LIMIT :most) AS w" for one in conditions]
+    held, contradicted, decided = (int(tx.execute(text(query), given).scalar_one()) for query in queries)
+    return min(held + contradicted, most), decided

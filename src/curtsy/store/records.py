@@ -16,7 +16,10 @@ from curtsy.store.rows import Delete, Insert, is_postgresql
 from curtsy.store.sources import Source
 
 #: columns that hold JSON
-_JSON = ("data", "scores", "confidence", "fields", "withheld", "rungs", "usage", "failure")
+_JSON = ("data", "scores", "confidence", "fields", "withheld", "contradicted", "rungs", "usage", "failure")
+#: columns that hold lists, and what a decision changes of those with JSON
+_LISTS = ("fields", "withheld", "contradicted")
+_BY_DECISION = ("data", "fields", "withheld", "contradicted", "scores", "rungs")
 _NAMES = tuple(field.name for field in fields_of(Record))
 _COLUMNS = ", ".join(_NAMES)
 _save = Insert("results", "crawl, subject, stage", "crawl bigint, subject text, stage text, result text, at_ms bigint")
@@ -48,8 +51,9 @@ _BESIDE = text(
     "AND schema_hash = :schema_hash AND ordinal = :ordinal AND version < :version AND status <> 'superseded'"
 )
 _DECIDED = text(
-    "UPDATE records SET status = :status, data = :data, fields = :fields, withheld = :withheld, scores = :scores, "
-    "rungs = :rungs, low_confidence = :low, reviewed_ms = :reviewed_ms WHERE n = :n"
+    "UPDATE records SET status = :status, data = :data, fields = :fields, withheld = :withheld, "
+    "contradicted = :contradicted, scores = :scores, rungs = :rungs, low_confidence = :low, reviewed_ms = :reviewed_ms "
+    "WHERE n = :n"
 )
 #: what a list shows by default
 PUBLISHED = ("published",)
@@ -175,7 +179,7 @@ def get(tx: Connection, n: int, lock: bool = False) -> Record | None:
 
 def decided(tx: Connection, record: Record) -> None:
     """Write the result of a review. If this version is published now, an older published version is superseded."""
-    values = {name: _json(getattr(record, name)) for name in ("data", "fields", "withheld", "scores", "rungs")}
+    values = {name: _json(getattr(record, name)) for name in _BY_DECISION}
     # Later readers rely on that review.
     low = record.low_confidence and record.status != "published"
     decision = {"status": record.status, "reviewed_ms": record.reviewed_ms, "low": low, "n": record.n}
@@ -201,20 +205,37 @@ def replaced_by(tx: Connection, record: Record) -> list[tuple[int, str]]:
 
 def restored(tx: Connection, record: Record, replaced: Iterable[tuple[int, str]]) -> None:
     """Write a record as it was before a decision, and the older versions that had stepped back."""
-    values = {name: _json(getattr(record, name)) for name in ("data", "fields", "withheld", "scores", "rungs")}
+    values = {name: _json(getattr(record, name)) for name in _BY_DECISION}
     names = {"status": record.status, "reviewed_ms": record.reviewed_ms, "low": record.low_confidence, "n": record.n}
     tx.execute(_DECIDED, values | names)
     for n, status in replaced:
         tx.execute(_RESTORE, {"n": n, "status": status})
 
 
-def held_beside(tx: Connection, crawl: int | None, n: int, limit: int, backwards: bool) -> list[Record]:
-    """Held records after this number, or before it, the nearest first."""
+#: what needs a decision: a record that is held, or the contradicted fields of a published one. The partial indexes
+#: match these texts.
+NEEDS = {"record": "status = 'held'", "field": "status = 'published' AND contradicted <> '[]'"}
+
+
+def waiting_beside(
+    tx: Connection, crawl: int | None, n: int, limit: int, backwards: bool, needs: str | None = None
+) -> list[Record]:
+    """Records that need a decision, after this number or before it, the nearest first. `needs`: of `NEEDS`."""
     which = "" if crawl is None else "AND crawl = :crawl "
-    side = "n < :n ORDER BY n DESC" if backwards else "n > :n ORDER BY n"
-    query = text(f"SELECT {_COLUMNS} FROM records WHERE status = 'held' {which}AND {side} LIMIT :limit")
+    side, order = ("n < :n", "n DESC") if backwards else ("n > :n", "n")
     given = {"n": n, "limit": limit} | ({} if crawl is None else {"crawl": crawl})
-    return [_record(row) for row in tx.execute(query, given)]
+    found: list[Record] = []
+    for name, condition in NEEDS.items():
+        if needs in (None, name):
+            query = f"SELECT {_COLUMNS} FROM records WHERE {condition} {which}AND {side} ORDER BY {order} LIMIT :limit"
+            found += [_record(row) for row in tx.execute(text(query), given)]
+    return sorted(found, key=lambda record: record.n, reverse=backwards)[:limit]
+
+
+def with_contradicted_fields(tx: Connection, crawl: int, schema_hash: str | None) -> int:
+    """Number of published records with fields that need a decision."""
+    query = text(f"SELECT count(*) FROM records WHERE crawl = :crawl AND {NEEDS['field']} AND schema_hash = :hash")
+    return int(tx.execute(query, {"crawl": crawl, "hash": schema_hash}).scalar_one())
 
 
 def chunk(
@@ -328,7 +349,7 @@ def forget(tx: Connection, crawl: int, subjects: Sequence[str]) -> None:
 def _record(row: Any) -> Record:
     values = dict(row._mapping)
     values |= {name: json.loads(values[name]) for name in _JSON}
-    values |= {"fields": tuple(values["fields"]), "withheld": tuple(values["withheld"])}
+    values |= {name: tuple(values[name]) for name in _LISTS}
     return Record(**{**values, "low_confidence": bool(row.low_confidence)})
 
 

@@ -16,7 +16,7 @@ _COLUMNS = ", ".join(_NAMES)
 _OF = text(f"SELECT {_COLUMNS} FROM reviews WHERE record = :record ORDER BY n")
 _CHUNK = text(f"SELECT {_COLUMNS} FROM reviews WHERE crawl = :crawl AND n > :after ORDER BY n LIMIT :limit")
 _GOLDEN = text(
-    f"SELECT {_COLUMNS} FROM reviews WHERE decision IN ('approve', 'correct') AND (golden OR :every) "
+    f"SELECT {_COLUMNS} FROM reviews WHERE decision IN ('approve', 'correct', 'choose') AND (golden OR :every) "
     "AND (crawl = :crawl OR :crawl = 0) AND n > :after ORDER BY n LIMIT :limit"
 )
 

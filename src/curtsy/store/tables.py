@@ -51,7 +51,7 @@ records = _table(
     "n bigint, crawl bigint, subject text, schema_hash text, ordinal int, schema text, url text, data text, "
     "scores text, low_confidence boolean, created_ms bigint, request_id text, kind text, version int, status text, "
     "confidence text, fields text, withheld text, rungs text, usage text, failure text, as_of bigint, "
-    "reviewed_ms bigint",
+    "reviewed_ms bigint, contradicted text",
 )
 reviews = _table(
     "reviews",

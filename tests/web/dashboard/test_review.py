@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from places import put_doubtful
+from places import put_contradicted, put_doubtful
 from playwright.sync_api import Page, expect
 from stack import Stack
 
@@ -77,3 +77,32 @@ def test_a_record_that_was_published_is_listed_and_exported(page: Page, stack: S
     lines = download.value.path().read_text().splitlines()
     assert len(lines) >= 2
     assert "1887" not in download.value.path().read_text()  # what is withheld never leaves
+
+
+def test_one_of_the_contradicting_values_is_chosen(page: Page, stack: Stack, crawl: str) -> None:
+    id = put_contradicted(stack, crawl)
+    page.goto(f"{stack.url}/review?crawl={crawl}")
+    page.get_by_label("Decide about").select_option("contradicted fields")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody code")).to_have_text("/founded_year")
+    page.locator("tbody a").first.click()
+    expect(page.get_by_role("heading", name="1 contradicted field")).to_be_visible()
+    expect(page.locator(".candidate q")).to_have_count(2)
+
+    page.get_by_role("button", name="Save the choice").click()
+    expect(page.get_by_text("Nothing was chosen.")).to_be_visible()
+    page.goto(f"{stack.url}/review/{id}?crawl={crawl}&needs=field")
+    page.get_by_role("radio", name="1901").check()
+    page.get_by_role("button", name="Save the choice").click()
+    expect(page.get_by_text(f"Chosen: record {id}.")).to_be_visible()
+    known = stack.client.get(f"/v1/records/{id}/review")
+    assert (known["data"]["founded_year"], known["status"], known["contradicted"]) == (1901, "published", [])
+
+    page.get_by_role("button", name=f"Undo the decision on record {id}").click()
+    expect(page.get_by_role("heading", name="1 contradicted field")).to_be_visible()
+    page.get_by_role("radio", name="None of them").check()
+    page.get_by_role("button", name="Save the choice").click()
+    expect(page.get_by_text(f"Chosen: record {id}.")).to_be_visible()
+    known = stack.client.get(f"/v1/records/{id}/review")
+    assert ("founded_year" in known["data"], known["contradicted"]) == (False, [])

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, inspect, text
 from curtsy.core.errors import SchemaMismatch
 
 #: every revision, oldest first; the last one is what this program needs
-REVISIONS = tuple(f"{number:04}" for number in range(1, 26))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 27))
 HEAD = REVISIONS[-1]
 
 Transaction = Callable[[], AbstractContextManager[Connection]]

@@ -35,14 +35,14 @@ _LARGEST = 2**63 - 1
 
 @endpoint("GET", "/v1/reviews", scope="write", problems=(404,))
 def list_reviews(call: Call, query: ReviewsQuery) -> Page[ReviewItem]:
-    """List the records that need a decision, oldest first, with their withheld values.
+    """List the records that need a decision, as a whole or in some fields, oldest first, with their withheld values.
 
     Filters must all match. A call examines at most 2,000 records, so `items` may be short or empty although `next` is
     not null.
     """
     n = call.crawl_n(query.crawl)
     after = decode_one(query.cursor, int, 0)
-    found, following = review_queue.held(call.store, n, query.wanted, after, query.limit)
+    found, following = review_queue.waiting(call.store, n, query.wanted, after, query.limit)
     with call.store.read() as tx:
         ids = crawls.ids(tx, {record.crawl for record in found})
     items = [ReviewItem.model_validate(review_fields(one, ids[one.crawl])) for one in found if one.crawl in ids]
@@ -102,9 +102,10 @@ def record_review(call: Call, id: str) -> RecordReview:
 
 @endpoint("POST", "/v1/records/{id}/review", scope="write", problems=(409,))
 def review(call: Call, id: str, body: ReviewRequest) -> RecordReview:
-    """Approve, reject or correct a record. The decision is stored with its author and time.
+    """Approve, reject or correct a record, or choose among contradicting values. Author and time are stored.
 
-    An approved or corrected record is published and never replaced: a new extraction becomes a separate version.
+    `choose` decides about contradicted fields: each gets one of its withheld values, or none. An approved
+    or corrected record is published and never replaced: a new extraction becomes a separate version.
     """
     n = _find(call, id).record.n
     decision = Decision(
@@ -112,6 +113,7 @@ def review(call: Call, id: str, body: ReviewRequest) -> RecordReview:
         who=_who(call, body.by),
         note=body.note,
         correction=body.correction,
+        choice=body.choice,
         golden=body.golden,
         request_id=call.request_id,
     )

@@ -35,7 +35,7 @@ from curtsy.web.models.reviews import (
 )
 
 #: query parameters that select the queue
-FILTERS = ("crawl", "schema", "reason", "host", "field", "min_confidence", "max_confidence")
+FILTERS = ("crawl", "schema", "needs", "reason", "host", "field", "min_confidence", "max_confidence")
 #: why records are held, for the list of choices (docs/explanation/records.md)
 REASONS = ("thin", "empty", "unsupported", "contradicted", "disputed", "judged", "invalid", "reviewed_before")
 _BATCH = re.compile(r"[0-9a-f-]{36}")
@@ -146,8 +146,9 @@ def record(req: PageRequest, id: str) -> Response:
     sources = [marked(one, values) for one in found.sources] if isinstance(found, RecordReview) else []
     sources.sort(key=lambda one: (one.source.kind != "text", -sum(bool(piece.of) for piece in one.pieces)))
     return req.render(
-        "review.html", record=found, values=values, sources=sources, pictures=pictures_of(values), before=before,
-        behind=behind, waiting=waiting, decided=decided, queue=queue_of(request.args),
+        "review.html", record=found, values=values, disputes=disputes_of(found, values), sources=sources,
+        pictures=pictures_of(values), before=before, behind=behind, waiting=waiting, decided=decided,
+        queue=queue_of(request.args),
         history=found.reviews if isinstance(found, RecordReview) else [],
     )  # fmt: skip
 
@@ -163,9 +164,13 @@ def decide(req: PageRequest, id: str) -> Response:
         body["correction"] = _correction(values_of(found))
         if not body["correction"]:
             raise UsageError("Nothing was changed. Enter the right value in a field, or approve the record.")
+    if decision == "choose":
+        body["choice"] = _choice(found)
+        if not body["choice"]:
+            raise UsageError("Nothing was chosen. Select one of the values of a field, or none of them.")
     reviews.review(req.call(), id, valid(ReviewRequest, "form", body))
     before, behind = review_queue.beside(req.store, int(found.id), limit, query.wanted)
-    done = {"approve": "Approved", "reject": "Rejected", "correct": "Corrected"}[decision]
+    done = {"approve": "Approved", "reject": "Rejected", "correct": "Corrected", "choose": "Chosen"}[decision]
     following = behind or before
     more = urlencode({"decided": found.id, **queue_of(request.form)})
     return req.redirect(f"/review{'' if following is None else f'/{following}'}?{more}", f"{done}: record {found.id}.")
@@ -219,6 +224,18 @@ def _selected(req: PageRequest, queue: dict[str, str]) -> list[ReviewItem]:
         return reviews.list_reviews(req.call(), query).items
     wanted = set(request.form.getlist("ids"))
     return [one for one in reviews.list_reviews(req.call(), query).items if one.id in wanted]
+
+
+def disputes_of(found: RecordInfo, values: Sequence[Value]) -> dict[str, list[Value]]:
+    """Path -> the contradicting values, of fields that need a decision."""
+    return {path: [one for one in values if one.withheld and one.path == path] for path in found.contradicted}
+
+
+def _choice(found: RecordReview) -> dict[str, Any]:
+    """Path -> the chosen value or None, for fields with a selection."""
+    by_id = {f"w{n}": one for n, one in enumerate(found.withheld)}
+    given = {path: request.form.get(f"choice:{path}") for path in found.contradicted}
+    return {path: by_id[id].value if id in by_id else None for path, id in given.items() if id is not None}
 
 
 def _correction(values: Sequence[Value]) -> dict[str, Any]:

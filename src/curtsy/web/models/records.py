@@ -106,6 +106,9 @@ class RecordInfo(BaseModel):
     status: Status
     data: dict[str, Any]
     fields: list[FieldInfo] = Field(description="The values of `data` with their evidence.")
+    contradicted: list[str] = Field(
+        description="Paths of fields that are withheld because the sources state different values, until a decision."
+    )
     scores: dict[str, Any]
     confidence: dict[str, Any] = Field(
         description="`share` of supported values, `words` of source, `low`, `reasons`, `problems`."

@@ -42,11 +42,11 @@ class SourceInfo(BaseModel):
 class ReviewInfo(BaseModel):
     """One decision."""
 
-    decision: Literal["approve", "reject", "correct", "undo"]
+    decision: Literal["approve", "reject", "correct", "choose", "undo"]
     who: str
     at: Time
     note: str
-    correction: dict[str, Any] | None
+    correction: dict[str, Any] | None = Field(description="The corrected or chosen values by JSON pointer.")
     before: dict[str, Any] = Field(description="The data of the record before the decision.")
     golden: bool
     batch: str = Field(description="Id of the decision about many records that it belongs to, or empty.")
@@ -62,7 +62,10 @@ class RecordReview(ReviewItem):
 class ReviewsQuery(Paged):
     crawl: CrawlId | None = None
     schema_name: Word | None = Field(None, alias="schema", description="Only records of this schema.")
-    reason: Word | None = Field(None, description="Only records held for this reason, such as `thin`.")
+    needs: Literal["record", "field"] | None = Field(
+        None, description="`record`: held as a whole; `field`: published, except for contradicted fields."
+    )
+    reason: Word | None = Field(None, description="Only records that wait for this reason, such as `thin`.")
     host: Name | None = Field(None, description="Only records of this host.")
     field: Name | None = Field(None, description="Only records with a value of this field: `/contact/email`.")
     min_confidence: float | None = Field(None, ge=0, le=1, description="Only if this share of values has evidence.")
@@ -71,7 +74,7 @@ class ReviewsQuery(Paged):
     @property
     def wanted(self) -> ReviewFilter:
         return ReviewFilter(
-            schema=self.schema_name, reason=self.reason, host=self.host, field=self.field,
+            schema=self.schema_name, needs=self.needs, reason=self.reason, host=self.host, field=self.field,
             min_confidence=self.min_confidence, max_confidence=self.max_confidence,
         )  # fmt: skip
 
@@ -121,9 +124,13 @@ class ManyReviewed(BaseModel):
 class ReviewRequest(UndoRequest):
     """A decision."""
 
-    decision: Literal["approve", "reject", "correct"]
+    decision: Literal["approve", "reject", "correct", "choose"]
     correction: dict[str, Any] | None = Field(
         None, description="JSON pointer -> the right value, null to remove it; only with `correct`."
+    )
+    choice: dict[str, Any] | None = Field(
+        None,
+        description="JSON pointer of a contradicted field -> one of its withheld values, or null; only with `choose`.",
     )
     golden: bool = Field(False, description="Make the record a golden case: `curtsy review export-golden` writes them.")
 
@@ -131,6 +138,8 @@ class ReviewRequest(UndoRequest):
     def _fits(self) -> ReviewRequest:
         if (self.correction is not None) != (self.decision == "correct"):
             raise ValueError("`correct` needs a correction; the other decisions must not have one")
+        if (self.choice is not None) != (self.decision == "choose"):
+            raise ValueError("`choose` needs a choice; the other decisions must not have one")
         return self
 
 

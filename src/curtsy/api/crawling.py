@@ -244,7 +244,7 @@ class Crawling:
         with Store.open(self._settings.effective_store_url, create=False) as store:
             with store.read() as tx:
                 n = crawls.get(tx, self.id, members=False).n
-            return self._settled(store, n)
+            return export.settled(store, n)
 
     def _over(self) -> str:
         """What to do with a crawl whose pages were already yielded."""
@@ -282,7 +282,7 @@ class Crawling:
             ended = self._running.ended  # before the query: it sees everything that was committed until then
             asked = self._after >= self._upto
             if asked:
-                self._upto = max(self._upto, self._settled(store, stored.n))
+                self._upto = max(self._upto, export.settled(store, stored.n))
             values = {"crawl": stored.n, "after": self._after, "upto": self._upto}
             with store.read() as tx:
                 found = page_rows.where(tx, _BETWEEN, values, "p.n", _BATCH)
@@ -301,13 +301,6 @@ class Crawling:
         if not taken:
             self._running.wait(_LOOK_S[store.dialect])
         return taken
-
-    @staticmethod
-    def _settled(store: Store, n: int) -> int:
-        if store.dialect == "postgresql":
-            return store.run(page_rows.settled_to, n)
-        with store.read() as tx:
-            return page_rows.settled_to(tx, n)
 
     # Leaving it
 

@@ -14,21 +14,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from curtsy.core.model import Crawl, Page
+from curtsy.core.model import Page
 from curtsy.export import pages as page_export
 from curtsy.export.live_files import AppendedFile, PipedFile, RowGroupFile
 from curtsy.export.live_folders import MarkdownFolder
 from curtsy.export.live_notes import Note, note_path, place_of, read_note, write_note
 from curtsy.export.live_whole import WholeOutput
 from curtsy.export.markdown import MarkdownWriter
-from curtsy.export.page_rows import PageRows, with_listings
+from curtsy.export.page_rows import PageRows, settled, with_listings
 from curtsy.export.tables import Format, csv_blocks, json_lines
 from curtsy.export.targets import ObjectPlace, is_special
 from curtsy.store import pages, responses, warc
-from curtsy.store.engine import Store
 
 _TAIL = 8
 
@@ -54,7 +52,7 @@ class LiveOutput:
 
     def step(self) -> None:
         """Write what is new; durable on return."""
-        upto = _settled(self._rows.store, self._rows.crawl)
+        upto = settled(self._rows.store, self._rows.crawl.n)
         if not self._is_current(self._note):
             self._restart()
         before = self._note
@@ -76,7 +74,7 @@ class LiveOutput:
     def _append_responses(self) -> None:
         """Write the redirects and errors that are new."""
         assert isinstance(self._file, AppendedFile)
-        upto = _settled(self._rows.store, self._rows.crawl, responses)
+        upto = settled(self._rows.store, self._rows.crawl.n, responses)
         while True:
             with self._rows.store.read() as tx:
                 found, last = responses.chunk(tx, self._rows.crawl.n, self._note.last_response, upto=upto)
@@ -153,7 +151,7 @@ class LiveObject:
 
     def step(self) -> None:
         """Write it if it is time."""
-        self._whole.refresh(_settled(self._rows.store, self._rows.crawl))
+        self._whole.refresh(settled(self._rows.store, self._rows.crawl.n))
 
     def close(self, *, finished: bool) -> None:
         """Write the object; it replaces the one before."""
@@ -183,10 +181,3 @@ def _opened(out: Path | ObjectPlace, note: Note, kept: Note | None, rows: PageRo
     if is_special(out):
         return PipedFile(out)
     return AppendedFile(out, kept if same else None)
-
-
-def _settled(store: Store, crawl: Crawl, of: ModuleType = pages) -> int:
-    if store.dialect == "postgresql":
-        return int(store.run(of.settled_to, crawl.n))
-    with store.read() as tx:
-        return int(of.settled_to(tx, crawl.n))

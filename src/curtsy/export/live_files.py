@@ -14,6 +14,7 @@ from curtsy.core.errors import UsageError
 from curtsy.export.live_notes import Note
 from curtsy.export.tables import RowGroups, Tally
 from curtsy.export.targets import is_special, place, umask
+from curtsy.store.segments import write_at
 
 
 def check_free(out: Path) -> None:
@@ -89,11 +90,8 @@ class AppendedFile:
         return tally.n
 
     def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            written = os.pwrite(self._fd, view, self.length)
-            view = view[written:]
-            self.length += written
+        write_at(self._fd, self.length, data)
+        self.length += len(data)
 
     def sync(self) -> None:
         os.fdatasync(self._fd)

@@ -19,6 +19,7 @@ from curtsy.export.live_files import lock
 from curtsy.export.live_notes import Note
 from curtsy.export.markdown import MarkdownWriter
 from curtsy.export.targets import MARK, MARK_TEXT, ObjectPlace, place
+from curtsy.store.segments import sync_folder
 
 #: the file that is being written: a killed process leaves at most this one
 _PART = ".part"
@@ -113,11 +114,7 @@ class _LocalFiles:
 
     def sync(self) -> None:
         for folder in self._changed:
-            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
+            sync_folder(folder)
         self._changed.clear()
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,23 +57,19 @@ def find(store: Store, settings: Settings, url: str, crawl: str | None) -> PageD
     """The page of a URL, in one crawl or in the newest that has it, or its last redirect or error; UsageError if no
     crawl has either.
     """
-    segments = segments_of(settings)
-    try:
-        with store.read() as tx:
-            page, other = _page(tx, segments, url, crawl)
-            ids = crawls.ids(tx, [page.crawl])
-            versions = pages.versions(tx, page.fp, _MOST_VERSIONS)
-            names = crawls.ids(tx, {one.crawl for one in versions})
-            return PageDetails(
-                page=page,
-                crawl=ids[page.crawl],
-                response=other or read_page(tx, segments, page),
-                is_page=other is None,
-                records=tuple(records.of_page(tx, page.crawl, page.fp.hex())),
-                history=tuple((names[one.crawl], one) for one in versions if one.crawl in names),
-            )
-    finally:
-        segments.close()
+    with closing(segments_of(settings)) as segments, store.read() as tx:
+        page, other = _page(tx, segments, url, crawl)
+        ids = crawls.ids(tx, [page.crawl])
+        versions = pages.versions(tx, page.fp, _MOST_VERSIONS)
+        names = crawls.ids(tx, {one.crawl for one in versions})
+        return PageDetails(
+            page=page,
+            crawl=ids[page.crawl],
+            response=other or read_page(tx, segments, page),
+            is_page=other is None,
+            records=tuple(records.of_page(tx, page.crawl, page.fp.hex())),
+            history=tuple((names[one.crawl], one) for one in versions if one.crawl in names),
+        )
 
 
 def response_of(tx: Connection, segments: SegmentStore, found: Response) -> tuple[Page, WarcRecord]:

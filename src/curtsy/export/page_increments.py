@@ -18,14 +18,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.export import pages as export
 from curtsy.export.markdown import MarkdownWriter
-from curtsy.export.page_rows import PageRows
+from curtsy.export.page_rows import PageRows, settled
 from curtsy.export.tables import Format, Tally, need_pyarrow
 from curtsy.export.targets import MARK, Folder, ObjectPlace, Target, folder_of
 from curtsy.store import pages, responses, warc
@@ -86,7 +85,7 @@ def add(
         state = _read(folder, chosen, out)
         cursor = _cursor(folder, state, crawl.id)
         _check(store, crawl, cursor, out, pages.numbered)
-        upto = _settled(store, crawl.n, pages)
+        upto = settled(store, crawl.n)
         written = Tally()
         while (following := _next(store, crawl.n, cursor, upto, part)) is not None:
             _write(rows, folder, chosen, (cursor, following), written, csv_safe, full_page)
@@ -102,7 +101,7 @@ def _add_responses(rows: PageRows, folder: Folder, state: _State, out: Target) -
     store, crawl, key = rows.store, rows.crawl, f"{rows.crawl.id}-responses"
     cursor = _cursor(folder, state, key)
     _check(store, crawl, cursor, out, responses.numbered)
-    upto = _settled(store, crawl.n, responses)
+    upto = settled(store, crawl.n, responses)
     while True:
         with store.read() as tx:
             found, last = responses.chunk(tx, crawl.n, cursor.last, RESPONSES, upto)
@@ -113,13 +112,6 @@ def _add_responses(rows: PageRows, folder: Folder, state: _State, out: Target) -
         folder.write(name, chain([warc.warcinfo(name)], export.response_records(found, rows.segments)))
         cursor = state.crawls[key] = following
         folder.write(STATE, [_shown(state)])
-
-
-def _settled(store: Store, n: int, of: ModuleType) -> int:
-    if store.dialect == "postgresql":
-        return int(store.run(of.settled_to, n))
-    with store.read() as tx:
-        return int(of.settled_to(tx, n))
 
 
 def _next(store: Store, n: int, cursor: Cursor, upto: int, most: int) -> Cursor | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from curtsy.content.charset import charset_of, decode
@@ -62,6 +63,14 @@ COLUMNS = {
 def segments_of(settings: Settings) -> SegmentStore:
     """Return the segments of these settings, for reading."""
     return open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1e6))
+
+
+def settled(store: Store, n: int, of: ModuleType = pages) -> int:
+    """The number up to which the pages (or responses) of a crawl are complete: no transaction adds one below it."""
+    if store.dialect == "postgresql":
+        return int(store.run(of.settled_to, n))
+    with store.read() as tx:
+        return int(of.settled_to(tx, n))
 
 
 @dataclass(frozen=True, slots=True)

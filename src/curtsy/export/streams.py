@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 from curtsy.core.errors import UsageError
@@ -40,11 +41,8 @@ def bundled(store: Store, settings: Settings, crawl: Crawl, audit: dict[str, obj
     check_any(store, crawl, ExportRequest())
 
     def blocks() -> Iterator[bytes]:
-        segments = segments_of(settings)
-        try:
+        with closing(segments_of(settings)) as segments:
             yield from zipped(bundle.files(PageRows(store, segments, crawl), audit))
-        finally:
-            segments.close()
 
     return Streamed(f"{crawl.id[:13]}-bundle.zip", blocks())
 
@@ -74,12 +72,9 @@ def tables_of(store: Store, crawl: Crawl, wanted: ExportRequest) -> list[Table]:
 
 
 def _blocks(store: Store, settings: Settings, crawl: Crawl, wanted: ExportRequest, name: str) -> Iterator[bytes]:
-    segments = segments_of(settings)
-    try:
+    with closing(segments_of(settings)) as segments:
         rows = PageRows(store, segments, crawl, wanted.content, limits_of(settings))
         yield from zipped(_files(rows, wanted)) if wanted.is_folder else _one_file(rows, wanted, name)
-    finally:
-        segments.close()
 
 
 def _one_file(rows: PageRows, wanted: ExportRequest, name: str) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ from typing import IO, Any, Protocol
 
 from curtsy.core.errors import UsageError
 from curtsy.store.objects import Objects
+from curtsy.store.segments import sync_folder
 
 #: bytes of one part of an upload, and parts in flight: together the memory of an upload
 PART_BYTES = 16 * 1024 * 1024
@@ -267,11 +268,7 @@ class LocalFolder:
         path = self._path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, blocks)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(path.parent)
 
     @contextmanager
     def hold(self) -> Iterator[None]:

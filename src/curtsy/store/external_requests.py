@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, text
 
@@ -181,7 +180,7 @@ def take(tx: Connection, run: int, hosts: Iterable[str], holder: str, until_ms: 
     for host in unique_sorted(hosts):
         row = tx.execute(statement, {"run": run, "host": host, "holder": holder, "until_ms": until_ms}).first()
         if row is not None:
-            found.append(Held(n=row.n, host=row.host, url=row.url, payload=row.payload, crashes=row.crashes))
+            found.append(Held(**row._mapping))
     return found
 
 
@@ -212,10 +211,8 @@ def has_pending(tx: Connection, run: int) -> bool:
 
 def failed(tx: Connection, name: str = "", since_ms: int = 0, limit: int = 100) -> list[Failed]:
     """Dead letters, oldest first."""
-    rows: Any = tx.execute(_FAILED, {"name": name, "since_ms": since_ms, "limit": limit})
-    return [
-        Failed(n=r.n, name=r.name, url=r.url, host=r.host, cause=r.cause, detail=r.detail, at_ms=r.at_ms) for r in rows
-    ]
+    rows = tx.execute(_FAILED, {"name": name, "since_ms": since_ms, "limit": limit})
+    return [Failed(**row._mapping) for row in rows]
 
 
 def runs(tx: Connection, limit: int = 100) -> list[Run]:

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, text
 
 from curtsy.core.model import Failure
 from curtsy.store.rows import Bulk, Insert, Lock, unique_sorted
-from curtsy.store.tables import failures
 
 _insert = Insert(
     "failures",
@@ -70,15 +69,11 @@ def find(
     replayed: bool = False,
 ) -> list[Failure]:
     """Dead letters, oldest first; those already replayed only on request."""
-    query = select(*(failures.c[name] for name in _FIELDS)).where(failures.c.at_ms >= since_ms)
     wanted = {"crawl": crawl, "host": host, "stage": stage, "cause": cause}
-    for name, value in wanted.items():
-        if value is not None:
-            query = query.where(failures.c[name] == value)
-    if not replayed:
-        query = query.where(failures.c.replayed_ms.is_(None))
-    query = query.order_by(failures.c.at_ms, failures.c.fence).limit(limit)
-    return [Failure(**row._mapping) for row in tx.execute(query)]
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+    conditions = ["at_ms >= :since_ms", *(f"{name} = :{name}" for name in given)]
+    conditions += [] if replayed else ["replayed_ms IS NULL"]
+    return where(tx, " AND ".join(conditions), given | {"since_ms": since_ms}, "at_ms, fence", limit)
 
 
 def of_dead_hosts(

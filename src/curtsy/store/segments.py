@@ -131,17 +131,13 @@ class Segments:
             # Locked before it gets its name: a process that finds it by name knows that its writer is alive.
             fcntl.flock(file, fcntl.LOCK_EX)
             new.rename(self._folder / name)
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
             self._file, self._name, self._length = file, name, 0
         return self._file
 
     def _write(self, file: int, data: bytes) -> None:
         try:
-            view = memoryview(data)
-            offset = self._length
-            while view:
-                written = os.pwrite(file, view, offset)
-                view, offset = view[written:], offset + written
+            write_at(file, self._length, data)
             os.fdatasync(file)
         except OSError:
             self._cut_back(file)
@@ -200,10 +196,7 @@ class Segments:
             file = os.open(self._folder / name, os.O_WRONLY | os.O_CLOEXEC)
             try:
                 for offset, data in parts:
-                    view = memoryview(data)
-                    while view:
-                        written = os.pwrite(file, view, offset)
-                        view, offset = view[written:], offset + written
+                    write_at(file, offset, data)
                 os.fdatasync(file)
             finally:
                 os.close(file)
@@ -252,6 +245,13 @@ class Segments:
                 os.close(file)
 
 
+def write_at(file: int, offset: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(file, view, offset)
+        view, offset = view[written:], offset + written
+
+
 def _lock_abandoned(path: Path) -> int | None:
     """The open file, locked, if it exists and its writer is gone."""
     try:
@@ -286,7 +286,8 @@ def _cut(path: Path, file: int, committed: int | None) -> bool:
     return True
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -5,9 +5,9 @@ The migrations define all tables, with keys and indexes; docs/reference/database
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, TableClause, Text, column, table
+from sqlalchemy import BigInteger, Boolean, Float, Integer, TableClause, Text, column, table
 
-_TYPES = {"bigint": BigInteger, "boolean": Boolean, "bytea": LargeBinary, "float": Float, "int": Integer, "text": Text}
+_TYPES = {"bigint": BigInteger, "boolean": Boolean, "float": Float, "int": Integer, "text": Text}
 
 
 def _table(name: str, columns: str) -> TableClause:
@@ -26,11 +26,6 @@ crawls = _table(
 )
 crawl_members = _table("crawl_members", "crawl bigint, member text")
 crawl_counts = _table("crawl_counts", "crawl bigint, state text, reason text, n bigint")
-failures = _table(
-    "failures",
-    "fence bigint, ordinal int, id text, crawl bigint, fp bytea, url text, host text, stage text, cause text, "
-    "detail text, status int, attempts int, at_ms bigint, replayed_ms bigint, request_id text",
-)
 api_keys = _table(
     "api_keys",
     "id text, name text, digest text, scopes text, created_ms bigint, expires_ms bigint, revoked_ms bigint, "

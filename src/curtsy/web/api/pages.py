@@ -177,15 +177,12 @@ def picture(call: Call, id: str, number: str) -> Download:
 
 
 def _body(call: Call, found: StoredPage) -> bytes:
-    segments = segments_of(call.settings)
     try:
-        with call.store.read() as tx:
+        with closing(segments_of(call.settings)) as segments, call.store.read() as tx:
             record = read_page(tx, segments, found)
     except Damaged:
         _page(call, found.id)  # it may have been deleted meanwhile
         raise
-    finally:
-        segments.close()
     if record is not None and record.type not in ("response", "revisit"):
         raise _unknown()
     if record is None:

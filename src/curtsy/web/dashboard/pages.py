@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 
 from flask import Response
@@ -98,14 +99,11 @@ def reading(req: PageRequest, row: Page) -> Reading:
     """The headers and the text of a stored page."""
     if row.body is None:
         return Reading(why="The body was not stored.")
-    segments = segments_of(req.settings)
     try:
-        with req.store.read() as tx:
+        with closing(segments_of(req.settings)) as segments, req.store.read() as tx:
             record = read_page(tx, segments, row)
     except CurtsyError as error:
         return Reading(why=f"The stored response cannot be read: {error}")
-    finally:
-        segments.close()
     if record is None or record.type not in ("response", "revisit"):
         return Reading(why="The body was not stored.")
     return _shown(record, row)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import cast
 
 from selectolax.lexbor import LexborNode
 
-from curtsy.content.walk import BLOCKS, CELLS, PRE, PageTree, walk
+from curtsy.content.walk import BLOCKS, CELLS, PRE, Step
 
 _SPECIAL = re.compile(r"([\\`*\[\]<])")
 #: what would begin a heading, list, quotation, rule or fence; the group is what a backslash goes before
@@ -22,20 +22,21 @@ _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 _MAX_MARKS = 12
 
 
-def markdown(tree: PageTree, resolve: Callable[[str], str | None], roots: Sequence[LexborNode | None] = (None,)) -> str:
+def markdown(parts: Iterable[Iterable[Step]], resolve: Callable[[str], str | None]) -> str:
     """CommonMark with tables; `resolve` makes a link absolute, or gives None to leave it out.
 
-    `roots` are the elements to write, one after the other; None is the whole page.
+    `parts` are walks over elements, which are written one after the other.
     """
     writer = _Writer(resolve)
-    for root in roots:
-        for node, tag, entering in walk(tree, root):
+    text, enter, leave = writer.text, writer.enter, writer.leave
+    for part in parts:
+        for node, tag, entering in part:
             if tag == "-text":
-                writer.text(node.text_content or "")
+                text(node)
             elif entering:
-                writer.enter(tag, node)
+                enter(tag, node)
             else:
-                writer.leave(tag)
+                leave(tag)
         writer.end_block()
     return "\n".join(writer.lines) + "\n" if writer.lines else ""
 

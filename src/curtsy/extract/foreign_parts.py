@@ -120,7 +120,7 @@ class Spans:
 
 def spans(document: Document) -> list[_Span]:
     """Return their spans of the visible text. An element with nearly the whole page is not such a part."""
-    visible = prose.read(document.page_tree(), spans_of=_TAGS)
+    visible = document.spanned(_TAGS)
     most = _MAX_SHARE * max(len(visible.text), 1)
     marked = [
         (one.start, one.end)
@@ -132,7 +132,7 @@ def spans(document: Document) -> list[_Span]:
 
 def headed(document: Document) -> list[_Span]:
     """Return the spans from such a heading to the end of its part."""
-    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
+    visible = document.spanned(_SECTIONS | _LEVELS.keys())
     return [(one.start, end) for one, end in _parts(visible, lambda text: _HEADINGS.search(text) is not None)]
 
 

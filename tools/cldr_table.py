@@ -1,4 +1,4 @@
-"""Write src/curtsy/grounding/cldr.toml: words and forms of 45 languages from the Unicode CLDR, by way of Babel.
+"""Write src/curtsy/grounding/cldr.toml: words and forms of 69 languages from the Unicode CLDR, by way of Babel.
 
     python tools/cldr_table.py
 
@@ -14,9 +14,13 @@ from pathlib import Path
 from babel import Locale
 
 LANGUAGES = [
+    "af",
     "ar",
+    "az",
+    "be",
     "bg",
     "bn",
+    "bs",
     "ca",
     "cs",
     "da",
@@ -25,30 +29,48 @@ LANGUAGES = [
     "en",
     "es",
     "et",
+    "eu",
     "fa",
     "fi",
+    "fil",
     "fr",
+    "gl",
+    "gu",
     "he",
     "hi",
     "hr",
     "hu",
+    "hy",
     "id",
     "is",
     "it",
     "ja",
+    "ka",
+    "kk",
+    "km",
+    "kn",
     "ko",
+    "lo",
     "lt",
     "lv",
+    "mk",
+    "ml",
+    "mn",
     "mr",
     "ms",
+    "my",
     "nb",
+    "ne",
     "nl",
+    "pa",
     "pl",
     "pt",
     "ro",
     "ru",
+    "si",
     "sk",
     "sl",
+    "sq",
     "sr",
     "sv",
     "sw",
@@ -58,12 +80,13 @@ LANGUAGES = [
     "tr",
     "uk",
     "ur",
+    "uz",
     "vi",
     "zh",
 ]
 REGIONS = ("en_US", "en_GB", "en_CA", "en_AU", "en_IN", "en_IE", "en_NZ", "en_ZA", "fr_CA", "es_MX", "es_US", "pt_PT")
 #: common words or units in other languages
-AMBIGUOUS = frozenset(("bin", "billions", "bln", "mil"))
+AMBIGUOUS = frozenset(("bin", "billions", "bln", "mil", "min", "ming"))
 TARGET = Path(__file__).parent.parent / "src/curtsy/grounding/cldr.toml"
 HEAD = """\
 # Made by tools/cldr_table.py from the Unicode CLDR (Unicode License v3, https://www.unicode.org/license.txt).

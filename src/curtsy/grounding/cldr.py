@@ -39,8 +39,17 @@ def _months() -> dict[str, tuple[int, ...]]:
 
 
 MONTHS: Mapping[str, tuple[int, ...]] = _months()
+#: cases of scales, and those of India and Sri Lanka that the CLDR lacks
+_MORE_SCALES = {
+    "tūkst": 3, "tūkstančių": 3, "tūkstančiai": 3, "milijonus": 6, "milijonais": 6, "milyong": 6, "milyon": 6, "მლნ": 6,
+    "მლრდ": 9,
+    "லட்சம்": 5, "இலட்சம்": 5, "கோடி": 7, "లక్ష": 5, "లక్షల": 5, "లక్షలు": 5, "కోటి": 7, "కోట్ల": 7, "కోట్లు": 7,
+    "ಲಕ್ಷ": 5, "ಕೋಟಿ": 7, "ലക്ഷം": 5, "കോടി": 7,
+}  # fmt: skip
 SCALES: Mapping[str, int] = {
-    form: places for word, places in _TABLE["scales"].items() for form in {word, unicodedata.normalize("NFD", word)}
+    form: places
+    for word, places in (_TABLE["scales"] | _MORE_SCALES).items()
+    for form in {word, unicodedata.normalize("NFD", word)}
 }
 
 

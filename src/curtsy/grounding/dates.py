@@ -26,7 +26,7 @@ _LONG_MONTHS = frozenset(name for name in MONTHS if len(name) > 3) | {name for n
 _YEAR = r"(?P<year>[12]\d{3})(?!\d)"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.|লা|শে|ই|রা|ঠা)?"
 _GAP = r"[\s,\u00a0\u202f]*+"
-_OF = rf"{_GAP}(?:(?:(?:of|de|di|du|del|do)(?=\s)|d['’]){_GAP})?"
+_OF = rf"{_GAP}(?:(?:(?:of|de|di|du|del|do|ng)(?=\s)|d['’]){_GAP})?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -34,13 +34,14 @@ _FORMS = tuple(
         rf"(?<![\w.\-/]){_YEAR}-(?P<month>\d{{2}})(?![\d\-])",
         r"(?<![\w.\-/])(?P<year>[12]\d{3})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?![\w])",
         r"(?P<year>[12]\d{3})\s?[年년]\s?(?P<month>\d{1,2})\s?[月월](?:\s?(?P<day>\d{1,2})\s?[日号號일])?",
-        r"(?P<era>令和|平成|昭和)\s?(?P<year>\d{1,2}|元)\s?年\s?(?P<month>\d{1,2})\s?月(?:\s?(?P<day>\d{1,2})\s?日)?",
+        r"(?P<era>令和|平成|昭和|民國|民国)\s?(?P<year>\d{1,3}|元)\s?年\s?(?P<month>\d{1,2})\s?月(?:\s?(?P<day>\d{1,2})\s?日)?",
         r"(?P<han>[〇零一二三四五六七八九]{4})年(?P<month>[一二三四五六七八九十]{1,2})月(?:(?P<day>[一二三四五六七八九十]{1,3})日)?",
         r"\b(?:ngày\s)?(?P<day>\d{1,2})\stháng\s(?P<month>\d{1,2})(?:\snăm\s|,\s?|\s)(?P<year>[12]\d{3})(?!\d)",
         rf"(?<![\w.,/]){_DAY}{_OF}-?{_MONTH}{_OF}-?{_YEAR}",
         rf"\b{_MONTH}\s{_DAY}\s\d{{1,2}}:\d{{2}}(?::\d{{2}})?[,\s](?:[A-Z]{{3,4}}\s|\s)?{_YEAR}",
         rf"\b{_MONTH}{_GAP}{_DAY}{_GAP}(?<!\d){_YEAR}",
-        rf"(?<![\w.\-/]){_YEAR}(?:\.|\sm\.|\.\sgada)?\s(?:{_DAY}\s)?{_MONTH}(?:\s(?P<late>\d{{1,2}})(?!\d))?",
+        rf"(?<![\w.\-/]){_YEAR}(?:\.\sgada|\.|\sm\.|ko|\sწლის|\sթ\.|\sжылғы)?\s(?:{_DAY}\s)?{_MONTH}"
+        r"(?:\s(?P<late>\d{1,2})(?!\d))?",
         rf"\b{_MONTH}{_OF}{_YEAR}",
     )
 )
@@ -58,7 +59,7 @@ _RANGES = tuple(
     )
 )
 _BY_POSITION = re.compile(
-    r"(?<![\w.\-/])(?P<first>\d{1,2})(?P<mark>[./\-])[ \u00a0]?(?P<second>\d{1,2})(?P=mark)[ \u00a0]?"
+    r"(?:(?<![\w.\-/])|(?<=\b[בהל]-))(?P<first>\d{1,2})(?P<mark>[./\-])[ \u00a0]?(?P<second>\d{1,2})(?P=mark)[ \u00a0]?"
     r"(?P<year>[12]\d{3}|\d{2})(?![\w])"
 )
 _ISO = re.compile(
@@ -77,8 +78,18 @@ _MORE_MONTHS: dict[str, tuple[int, ...]] = {
     "листоп": (11,), "берез": (3,), "сер": (8,), "ян": (1,), "жніўня": (8,), "сакавіка": (3,), "studenog": (11,),
     "hulyo": (7,), "ივნ": (6,), "ফেব্রুয়ারী": (2,), "জানুয়ারী": (1,), "اكتبر": (10,), "یولیو": (7,), "กุมภา": (2,),
 }  # fmt: skip
+#: endings of Kazakh and Basque dates, and of Georgian ones: `наурызда`, `martxoaren`, `მარტს`
+_CASE = re.compile(r"(?:(?<=[а-яәіңғүұқөһ]{3})[дт][ае]|(?<=a)ren)$")
+_GEORGIAN_CASE = re.compile(r"(?<=[ა-ჰ])ს$")
+#: the months of the Iranian calendar
+_IRANIAN = {name: number for number, name in enumerate(
+    ["فروردین", "اردیبهشت", "خرداد", "تیر", "مرداد", "شهریور", "مهر", "آبان", "آذر", "دی", "بهمن", "اسفند"], 1
+)}  # fmt: skip
+_IRANIAN_YEARS = range(1250, 1500)
+#: days from an Iranian date by its years and months to the ordinal of `datetime.date`
+_IRANIAN_START = 356_033
 _HAN = "〇一二三四五六七八九十"
-_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
+_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
 #: a later year with a Thai month is Buddhist
 _BUDDHIST = 2400
 #: characters of a page in which other dates are looked for
@@ -150,14 +161,19 @@ def dates(text: str) -> Iterator[Stated]:
             yield found
 
 
-def _found(text: str) -> Iterator[Stated]:
-    text = ascii_digits(text)
+def _found(given: str) -> Iterator[Stated]:
+    text = ascii_digits(given)
     for form in _RANGES:
         for found in form.finditer(text):
             yield from _range(found)
     for form in _FORMS:
         for found in form.finditer(text):
-            if made := _read(found.groupdict()):
+            parts = found.groupdict()
+            if "\u06f0" <= given[found.start()] <= "\u06f9" and (parts.get("mark") or "").strip("."):
+                made = _iranian(*(int(parts[name] or 0) for name in ("year", "month", "day"))) or _read(parts)
+            else:
+                made = _read(parts)
+            if made:
                 yield Stated(start=found.start(), end=found.end(), days=made)
     for found in _BY_POSITION.finditer(text):
         if days := _by_position(found):
@@ -185,16 +201,33 @@ def _read(parts: dict[str, str | None]) -> tuple[Day, ...]:
     months = (
         (int(name),)
         if name.isdigit()
-        else (MONTHS.get(name) or _MORE_MONTHS.get(name, ()))
+        else (MONTHS.get(name) or _MORE_MONTHS.get(name) or _by_case(name))
         if day or name in _LONG_MONTHS
         else ()
     )
     year = 1 if parts["year"] == "元" else int(parts["year"] or 0)
     if era := parts.get("era"):
         year += _ERAS[era]
+    if name in _IRANIAN:
+        return _iranian(year, _IRANIAN[name], int(day)) if day else ()
     if year > _BUDDHIST and "\u0e00" <= name[:1] <= "\u0e7f":
         year -= 543
     return _days(year, months, int(day) if day else None)
+
+
+def _by_case(name: str) -> tuple[int, ...]:
+    bare = _GEORGIAN_CASE.sub("", _CASE.sub("", name))
+    return MONTHS.get(bare) or MONTHS.get(f"{bare}ი", ())
+
+
+def _iranian(year: int, month: int, day: int) -> tuple[Day, ...]:
+    """A date of the Iranian calendar, whose leap years repeat every 33 years: `۵ فروردین ۱۴۰۳`."""
+    if year not in _IRANIAN_YEARS or not 1 <= month <= 12 or not 1 <= day <= (31 if month < 7 else 30):
+        return ()
+    past = year + 1595
+    days = 365 * past + past // 33 * 8 + (past % 33 + 3) // 4 + day + (month - 1) * 30 + min(month - 1, 6)
+    made = date.fromordinal(days - _IRANIAN_START)
+    return (Day(year=made.year, month=made.month, day=made.day),)
 
 
 def _days(year: int, months: Iterable[int], day: int | None) -> tuple[Day, ...]:

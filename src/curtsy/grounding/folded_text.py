@@ -67,12 +67,19 @@ _MORE_NEGATIONS = "|".join(
         "नहीं",
         "בלי",
         "לא",
+        "нема",
+        "няма",
+        "neturi",
+        "nėra",
+        "nemá",
+        "nemají",
+        "نیست",
     ]
 )
 _NEGATION = re.compile(
     rf"\b(?:(?:{_MORE_NEGATIONS}|not|never|neither|nor|without|cannot|hardly|(?:is|are|was|were|do|does|did|has|have|had|ca|wo|would|could"
     r"|should)n't|nicht|kein(?:e|en|er|em|es)?|nie|niemals|ohne|sans|jamais|(?<!sitez )pas|aucune?|sin|nunca|senza|ikke"
-    r"|inte|zonder|niet|geen|ingen|inga|ekki|nie|bez|nem|ilman|tidak|bukan|tanpa"
+    r"|inte|zonder|niet|geen|ingen|inga|ekki|nie|bez|nem|nincs|nema|nemaju|nije|nisu|nimamo|nemajo|nav|ilman|tiada|walang|hakuna|tidak|bukan|tanpa"
     r"|stopped|ceased|(?:myth|false|untrue|wrong|rumou?r) that|no"
     r"|non(?!-| (?:profit|governmental|commercial)))\b)"
     r"(?! (?:only|just|merely|simply|least|doubt|wonder|less|fewer|more than|better|other|later|earlier|until|far"

@@ -56,6 +56,8 @@ _PERCENT = re.compile(
 _PERCENT_BEFORE = re.compile(rf"(?:[%٪]|百分之|\byüzde)[{_SPACE}]?$", re.IGNORECASE)
 #: `3億5千万`, `1万2千`: digits with scales, largest first
 _EASTERN_PARTS = re.compile(r"(\d[\d,]{0,15}(?:\.\d{1,6})?)([百千천]?)([万萬만億亿억兆]?)")
+#: `1만 2,500명`; a year is another number
+_SPACED = re.compile(r" (?=\d[\d,]{0,15}(?!\s?[\d년월,]))")
 #: `五百万`, `二十三`
 _HAN = re.compile(
     r"(?<![一二三四五六七八九十百千万萬億亿兆〇零\d])[一二三四五六七八九十百千][一二三四五六七八九十百千万萬億亿兆〇零]{1,15}"
@@ -155,7 +157,8 @@ def _number(text: str, found: re.Match[str], unit: str) -> Number | None:
         plain_readings = frozenset(-one for one in plain_readings)
     end = found.end("digits")
     scale, whole_end = _scale(text, end)
-    if scale in _EASTERN and text[whole_end : whole_end + 1] in (*_EASTERN, *"0123456789") and text[whole_end:]:
+    behind = text[_part_after(text, whole_end) :][:1] if scale in ("만", "억") else text[whole_end : whole_end + 1]
+    if scale in _EASTERN and behind and behind in (*_EASTERN, *"0123456789"):
         return _compound(text, found.start("digits"))
     # `5m` is five meters unless it is money or counts something.
     if unit in ("m", "b", "t", "k") and (
@@ -174,6 +177,10 @@ def _number(text: str, found: re.Match[str], unit: str) -> Number | None:
     )  # fmt: skip
 
 
+def _part_after(text: str, end: int) -> int:
+    return end + 1 if _SPACED.match(text, end) else end
+
+
 def _compound(text: str, start: int) -> Number | None:
     """Return a number such as `3億5千万`; None if its parts are not in order."""
     total, section, end, least = Decimal(0), Decimal(0), start, Decimal("1e20")
@@ -190,6 +197,7 @@ def _compound(text: str, start: int) -> Number | None:
         end = part.end()
         if not (part[2] or part[3]):
             break
+        end = _part_after(text, end) if part[3] in ("만", "억") else end
     value = frozenset((total + section,))
     return Number(
         start=start,

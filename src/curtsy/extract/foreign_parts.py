@@ -138,7 +138,7 @@ def headed(document: Document) -> list[_Span]:
 
 def of_companies(document: Document) -> list[_Span]:
     """Return the spans below headings that name other companies, or companies that are related to the organization."""
-    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
+    visible = document.spanned(_SECTIONS | _LEVELS.keys())
     label = _squeezed((registrable_domain(urlsplit(document.base_url).hostname or "") or "").partition(".")[0])
     is_legal = bool(roles_of(document.base_url, document.title) & _LEGAL_PAGES)
 

@@ -9,11 +9,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.judge import documents, main_content, manuals, records, structured, values
+from tests.judge import documents, main_content, manuals, records, shop_and_forum_pages, structured, values
 
 PARTS = {
     "main-content": main_content.judge,
     "manuals": manuals.judge,
+    "shops-and-forums": shop_and_forum_pages.judge,
     "structured": structured.judge,
     "documents": documents.judge,
     "records": records.judge,

@@ -150,3 +150,27 @@ def test_numbers_of_pages_are_recognized(said: str) -> None:
 @pytest.mark.parametrize("said", ["Next", "12 clocks of 1920", "1 2 3 clocks", "Nextel 1 2"])
 def test_other_numbers_are_no_numbers_of_pages(said: str) -> None:
     assert not phrases.is_pagination(said)
+
+
+def shelf(filters: str) -> str:
+    items = "".join(
+        f'<li class="item"><a href="/p/{n}">Old clock number {n}</a> <span>{n}0.00 €</span></li>' for n in range(300)
+    )
+    return page(
+        f"<div><h1>All clocks</h1>{filters}<ul>{items}</ul></div>", url="https://shop.test/c/clocks"
+    ).main_text()
+
+
+def test_choices_that_filter_a_list_are_left_out() -> None:
+    links = "".join(f'<li><a href="?m={n}">Material {n}</a> ({n})</li>' for n in range(1, 5))
+    text = shelf(f"<ul>{links}</ul>")
+    assert "Old clock number 299" in text
+    assert "Material 3" not in text
+
+
+def test_a_part_of_a_list_with_long_labels_is_content() -> None:
+    links = "".join(
+        f'<p class="offer{n}"><a href="/s/{n}">Special offer {n}: a clock of brass, a watch of silver, a ring</a></p>'
+        for n in range(9)
+    )
+    assert "Special offer 8" in shelf(f'<div class="grid"><div>{links}</div></div>')

@@ -51,6 +51,8 @@ _ORDER = re.compile(_any_of("order"), re.IGNORECASE)
 _DATELINE = Pattern(rf"{_any_of('dateline')}[^.!?。]{{0,80}}$")
 _COPYRIGHT = Pattern(_any_of("copyright"))
 _PAGES = Pattern(rf"(?:[\W\d_]|{_any_of('pages')}(?![^\W\d_]))*")
+_COUNTS = re.compile(r"\([0-9]{1,6}\)[ \t]*$", re.MULTILINE)
+_MOST_COUNTED = 0.6
 _NUMBERS = re.compile(r"[0-9]{1,5}")
 _FORUM = Pattern(rf"\W{{0,3}}{_any_of('forum')}")
 _POSTER = Pattern(rf"\b{_any_of('poster')}\s{{0,3}}:")
@@ -88,6 +90,12 @@ def is_pagination(text: str) -> bool:
     if len(text) > _MAX_PAGES or len(_NUMBERS.findall(text)) < _LEAST_PAGES:
         return False
     return _PAGES.fullmatch(text) is not None
+
+
+def is_facet(text: str) -> bool:
+    """Return whether most lines of a text end with a number: `Red (3)`, `Blue (12)`."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return len(_COUNTS.findall(text)) >= max(_LEAST_PAGES, _MOST_COUNTED * len(lines))
 
 
 def is_about_forum(text: str) -> bool:

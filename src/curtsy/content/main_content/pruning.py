@@ -20,6 +20,11 @@ _LISTS = frozenset((PageType.LISTING, PageType.COLLECTION))
 _BOXES = frozenset(("div", "figure", "section", "article", "aside"))
 _LIST_TAGS = frozenset(("ul", "ol", "li"))
 _SMALL = 300
+#: letters of choices to filter a list, and their share of the root
+_MOST_FACET = 600
+_MOST_OF_FACET = 0.2
+#: letters of a list of headlines beside the items of a list
+_MOST_HEADLINES = 500
 _DATELINE = 90
 _MOST_LINKS_OF_PRICE = 4
 #: share of the root that may be left out in addition
@@ -117,9 +122,11 @@ class Pruning:
         if self._kind in _LISTS:
             if number in self._items or self._is_sublist(number) or self._is_cell(number):
                 return False
+            if element.links > 1 and letters < _MOST_FACET and phrases.is_facet(self._said(number)):
+                return letters < _MOST_OF_FACET * self._sums.letters[self._root] and not self._is_in_item(number)
             return (
                 self._is_menu(number)
-                and (group is None or letters < 30 * element.links)
+                and (letters < 30 * element.links or (group is None and letters < _MOST_HEADLINES))
                 and not (element.headings and self._is_in_item(number))
             )
         if group is not None and self._is_teasers(number, group):

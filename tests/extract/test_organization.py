@@ -12,12 +12,12 @@ from curtsy.grounding import judge, schema
 SCHEMA = schema.load("organization")
 
 
-def record(pages: dict[str, str]) -> dict[str, Any]:
+def record(pages: dict[str, str], form: schema.Schema = SCHEMA) -> dict[str, Any]:
     sources = [
         ladder.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html; charset=utf-8")
         for path, html in pages.items()
     ]
-    data = judge.assemble(SCHEMA, judge.settle(SCHEMA, ladder.extract(SCHEMA, sources).claims))
+    data = judge.assemble(form, judge.settle(form, ladder.extract(form, sources).claims))
     return {key: value for key, value in data.items() if value}
 
 
@@ -261,3 +261,41 @@ def test_a_sentence_without_we_is_a_claim_on_the_page_about_them() -> None:
 def test_japanese_pages_are_recognized_by_their_titles() -> None:
     page = "<title>環境への取り組み｜三浦和紙</title><p>当社は2023年に廃棄物を22％削減しました。</p>"
     assert record({"p3.html": page})["sustainability_claims"] == ["当社は2023年に廃棄物を22％削減しました"]
+
+
+OWN = {
+    "title": "Company", "type": "object",
+    "properties": {
+        "name": {"type": "string"}, "founded": {"type": "integer"}, "email": {"type": "string"},
+        "sustainability_claims": {"type": "array", "items": {"type": "string"}},
+    },
+    "x-curtsy": {"per": "site"},
+}  # fmt: skip
+SITE = {
+    "": """<title>Alder Joinery | Stairs</title><script type="application/ld+json">{"@type": "WebSite",
+        "name": "Alder Joinery", "publisher": {"@type": "Organization", "name": "Studio Lime", "email": "hi@lime.test"}}</script>""",
+    "about": "<title>About us | Alder Joinery</title><p>Ruth Alder founded the firm in 1987.</p>",
+    "sustainability": "<title>Sustainability</title><p>In 2023 we recycled 90 percent of our waste.</p>",
+    "contact": "<title>Contact</title><p>desk@x.test</p>",
+}
+
+
+def test_a_schema_of_ones_own_for_companies_uses_the_rules_of_the_built_in_one() -> None:
+    assert record(SITE, schema.inline(OWN)) == {
+        "name": "Alder Joinery",
+        "founded": 1987,
+        "email": "desk@x.test",
+        "sustainability_claims": ["In 2023 we recycled 90 percent of our waste"],
+    }
+
+
+def test_a_schema_about_something_else_keeps_its_own_rules() -> None:
+    assert "founded" not in record(SITE, schema.inline({**OWN, "title": "Building"}))
+
+
+def test_the_phone_of_the_maker_of_the_site_is_left_out() -> None:
+    footer = "<footer><p>Web desarrollada por Nube Norte, tel. 91 555 88 11</p></footer>"
+    contact = f"<title>Contacto | Alder</title><p>Teléfono: 958 555 301</p>{footer}"
+    assert record({"": f"<title>Alder | Quesos</title>{footer}", "contacto": contact})["contact"] == {
+        "phone": "958 555 301"
+    }

@@ -84,6 +84,13 @@ def test_esg_counts_own_deeds_only_and_failures_lower_the_score() -> None:
         ("地域全体で化学肥料が15％減ったそうです。", "quotation"),
         ("Il nostro corriere ha risparmiato 30 tonnellate di CO2.", "other_subject"),
         ("Unser Gasverbrauch stieg 2022 um 11 Prozent.", "failure"),
+        ("»Wir haben 30 Prozent Strom gespart.« – Hotel Elbblick", "quotation"),
+        ("On nous dit que le transport a émis 12 % de CO2 en moins", "other_subject"),
+        ("Nous ne recyclons que 12 % de nos eaux usées.", "negated"),
+        ("Each of us uses 150 litres of water a day.", "other_subject"),
+        ("We are applying for FSC certification in 2024.", "plan"),
+        ("当社の製品を使えば、CO2を10％減らせます。", "hypothetical"),
+        ("Only 12 percent is our share of renewable electricity.", "failure"),
         ("All mills in the region have been certified since 2020.", "other_subject"),
     ],
 )

@@ -30,6 +30,9 @@ _OTHERS = re.compile(
     r"umsetzung|gestaltung|realisierung|réalisation|conception|hébergeur|hébergement|diseño|alojamiento|desarrollo web|"
     r"realizzazione|ombudsman|data protection officer|"
     r"datenschutzbeauftragte\w{0,2}|supervisory authority|aufsichtsbehörde|schlichtungsstelle|"
+    # a site and its maker: `web desarrollada por`, `site réalisé par`
+    r"(?:web|website|site|sitio|página|seite|homepage|webauftritt|sito|pagina|strona)\b[^\n.|·]{0,30}?"
+    r"\s(?:by|von|por|par|door|przez)|création (?:du )?site|creación web|"
     r"web ?ontwerp|website van|website door|ontworpen door|realizado por|creado por|desarrollado por|"
     r"sito (?:di|web di)|webauftritt von|website von|site par|site réalisé par|créé par|propulsé par|desenvolvido por|"
     r"projekt i wykonanie)\b"

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Protocol
 
 from curtsy.core.claims import Claim, Extraction
-from curtsy.extract import articles, contacts, prices, recipes, selectors, site_name, structured
+from curtsy.extract import articles, contacts, organizations, prices, recipes, selectors, site_name, structured
 from curtsy.extract.endpoint import ModelFault
 from curtsy.extract.learned import Look
 from curtsy.extract.page_selection import Candidate, applies, choose
@@ -50,7 +50,7 @@ def extract(
     If `memory` knows the page, there is no question to the model. On any other page, what the model says counts. A
     fault of the model is part of the result; then certain values of the memory replace missing ones.
     """
-    schema = recipes.typed(schema)
+    schema = organizations.adopted(recipes.typed(schema))
     collected = _Claims(schema)
     for rung in (_structured, _site_name, _selectors, _articles, _headings):
         missing = _missing(schema, collected.claims)

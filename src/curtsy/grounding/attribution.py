@@ -29,11 +29,11 @@ __all__ = [
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "attribution.toml").read_text("utf-8"))
 _MAX_SENTENCE = 1_000
-_QUOTES = ("“", "„", "«", '"', "「", "『", "‘")
+_QUOTES = ("“", "„", "«", "»", '"', "「", "『", "‘", "›")
 #: a quotation after a colon
-_SAID = re.compile(r"[:：]\s?[“„«\"「『]")
+_SAID = re.compile(r"[:：]\s?[“„«»\"「『]")
 #: three words or more between quotation marks
-_QUOTED = re.compile(r"[“„«\"]\s?\w+(?:[ ,'’-]{1,2}\w+){2,40}[ ,.!]{0,2}[”“»\"]|[「『][^」』]{8,200}[」』]")
+_QUOTED = re.compile(r"[“„«»\"]\s?\w+(?:[ ,'’-]{1,2}\w+){2,40}[ ,.!]{0,2}[”“»«\"]|[「『][^」』]{8,200}[」』]")
 #: characters after `says` in which its subject is: `says our director`
 _NEAR_SPEAKER = 20
 _CLAUSE = re.compile(r"[,;、]\s?(?!\d)")
@@ -84,7 +84,10 @@ def why_not_own(sentence: str, names: Sequence[str] = ()) -> str:
 
     `names` are names of the organization.
     """
-    text = stated(" ".join(sentence[:_MAX_SENTENCE].split()))
+    whole = " ".join(sentence[:_MAX_SENTENCE].split())
+    if _is_said_by_others(whole):
+        return "quotation"
+    text = stated(whole)
     return why_not_asserted(text) or ("" if is_own_subject(text, names) else "other_subject")
 
 
@@ -157,7 +160,7 @@ def _is_worse(clause: str) -> bool:
     """Emissions that rose, a recycling rate that fell, by a verb or by two figures: `from 20 to 31 tonnes`."""
     change = _change(clause)
     if _any("goods").search(clause):
-        return change < 0 or _any("falls").search(clause) is not None
+        return change < 0 or _any("only").search(clause) is not None or _any("falls").search(clause) is not None
     rise = change > 0 or _any("rises").search(clause) is not None
     return rise and _any("burdens").search(clause) is not None and not _any("relief").search(clause)
 

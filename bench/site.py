@@ -180,7 +180,8 @@ def write(folder: Path, *, hosts: int, pages: int, port: int) -> Site:
 
 def write_into(site: Site, times: int = 1) -> None:
     """The pages of a site; `times`: how many times as much text they have."""
-    prose = [" ".join([text] * times) for text in paragraphs(random.Random(7))]
+    rng = random.Random(7)
+    prose = [" ".join(texts) for texts in zip(*(paragraphs(rng) for _ in range(times)), strict=True)]
     for host in range(site.hosts):
         _write_host(site, host, prose)
 

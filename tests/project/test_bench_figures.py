@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from bench import documents
 from bench.contestants import last_document
 from bench.polite import Sent, steady_of
 from bench.report import Bar, Section, number, with_sections
-from bench.site import LINKS_PER_PAGE, Site, links_of, paragraphs, path_of, render
+from bench.site import LINKS_PER_PAGE, Site, links_of, paragraphs, path_of, render, write_into
+from bench.tls import times_of
 from curtsy.content.documents.model import Limits
 from curtsy.content.documents.reading import read_document
 
@@ -40,6 +42,16 @@ def test_a_page_has_its_links_and_its_size_and_is_always_the_same() -> None:
     assert html.count("<a ") == LINKS_PER_PAGE
     assert 16_000 < len(html) < 25_000
     assert html == render(SITE, 2, 14, prose)
+
+
+@pytest.mark.parametrize("kb", [20, 100, 250])
+def test_larger_pages_have_the_size_that_the_benchmark_names_and_no_repeated_text(kb: int, tmp_path: Path) -> None:
+    made = Site(folder=tmp_path, hosts=1, pages=10, port=8080)
+    write_into(made, times=times_of(kb))
+    pages = [file.read_bytes() for file in tmp_path.rglob("*.html")]
+    assert len(pages) == made.pages
+    assert sum(map(len, pages)) / len(pages) == pytest.approx(kb * 1000, rel=0.1)
+    assert len(gzip.compress(pages[0])) > len(pages[0]) / 5
 
 
 def test_a_polite_crawl_is_measured_from_the_second_page_of_every_host_on() -> None:

@@ -32,7 +32,19 @@ from bench import (
     task_per_url,
     tls,
 )
-from bench.contestants import BARE, BARE_TWO, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms, median_rate
+from bench.contestants import (
+    BARE,
+    BARE_TWO,
+    CRAWLEE,
+    CURTSY,
+    CURTSY_TWO,
+    ONE_CORE,
+    SCRAPY,
+    TWO_CORES,
+    compete,
+    median_ms,
+    median_rate,
+)
 from bench.measure import RunFailed
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
@@ -56,6 +68,12 @@ PARTS = (
     "scrapy",
     "documents",
 )
+#: how `bench.cores` measures
+APART = (
+    " Rows with a number of cores: Curtsy and its Valkey run only on these, nginx on the others, and pages per second "
+    "count from the first request to the end of the last one. Where nginx shares the two cores, its CPU time is taken "
+    "off, half of it from each core."
+)
 #: run only when they are named: they take long
 NAMED = ("render",)
 
@@ -63,16 +81,19 @@ NAMED = ("render",)
 def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     """Curtsy, with one process and two, beside the bare loops."""
     field = [contestants.curtsy(), contestants.curtsy(2), *contestants.bare_loops()]
+    if several := len(os.sched_getaffinity(0)) > 1:
+        field += [contestants.curtsy(name=ONE_CORE, cores=1), contestants.curtsy(2, name=TWO_CORES, cores=2)]
     with serve(plan.hosts, plan.pages, plan.port) as web:
         results = compete(field, web, repeats=plan.repeats, say=say)
     one, two = median_ms(results[CURTSY]), median_ms(results[CURTSY_TWO])
     gain = median_rate(results[CURTSY_TWO]) / median_rate(results[CURTSY])
     # Two loops that share nothing: what the web server leaves of the cores.
     ceiling = median_rate(results[BARE_TWO]) / median_rate(results[BARE])
+    method = _method(plan) + (APART if several else "")
     section = report.crawl_section(
-        f"Curtsy and a bare loop: {plan.hosts} hosts x {plan.pages} pages", _method(plan), field, results
+        f"Curtsy and a bare loop: {plan.hosts} hosts x {plan.pages} pages", method, field, results
     )
-    bars = (
+    bars = [
         Bar(what="Curtsy / bare loop, CPU per page", value=one / median_ms(results[BARE]), limit=2),
         Bar(what="two processes / one process, CPU per page", value=two / one, limit=1.2),
         Bar(what="two processes / one process, pages/s", value=gain, limit=1.7, at_least=True),
@@ -82,8 +103,12 @@ def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
             limit=0.85,
             at_least=True,
         ),
-    )
-    return [replace(section, bars=bars)]
+    ]
+    if several:
+        apart = median_rate(results[TWO_CORES]) / median_rate(results[ONE_CORE])
+        what = "two processes on two cores / one on one core, pages/s, web server apart"
+        bars.append(Bar(what=what, value=apart, limit=1.7, at_least=True))
+    return [replace(section, bars=tuple(bars))]
 
 
 def peers(plan: Plan, say: Callable[[str], None]) -> list[Section]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.measure import Run, RunFailed, cpu_of, descendants_of, run
+from bench.cores import fetching_s, on_cores, seconds_apart, web_servers
+from bench.measure import Run, RunFailed, cpu_of, run
 from bench.site import Site
 
 PEERS = Path(__file__).parent / "peers"
@@ -21,6 +22,8 @@ PEERS = Path(__file__).parent / "peers"
 TIMEOUT_S = 400.0
 CURTSY = "Curtsy"
 CURTSY_TWO = "Curtsy, --processes 2"
+ONE_CORE = "Curtsy, on one core"
+TWO_CORES = "Curtsy, --processes 2, on two cores"
 BARE = "bare loop"
 BARE_TWO = "two bare loops"
 BARE_STORE = "bare loop with segment and SQLite"
@@ -38,6 +41,8 @@ class Contestant:
     #: what a reader must know to judge the figure
     note: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
+    #: it runs on so many cores, with the web server apart (`bench.cores`); None: both on all
+    cores: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,8 @@ class Result:
     said: Mapping[str, Any]
     #: CPU seconds of the web server meanwhile
     web_cpu_s: float = 0.0
+    #: with a number of cores: seconds of fetching without the web server's part
+    apart_s: float | None = None
 
     @property
     def cpu_ms_per_page(self) -> float:
@@ -65,7 +72,8 @@ class Result:
 
     @property
     def pages_per_s(self) -> float:
-        return self.pages / self.run.wall_s
+        """From the start of the command to its end, or while it fetched."""
+        return self.pages / (self.run.wall_s if self.apart_s is None else self.apart_s)
 
 
 def bare_loops() -> list[Contestant]:
@@ -114,8 +122,9 @@ def peers(python: str) -> list[Contestant]:
 
 
 def curtsy(
-    processes: int = 1, *, delay_s: float = 0, per_host: int | None = None, name: str | None = None
-) -> Contestant:
+    processes: int = 1, *, delay_s: float = 0, per_host: int | None = None, name: str | None = None,
+    cores: int | None = None,
+) -> Contestant:  # fmt: skip
     def command(site: Site, folder: Path) -> Sequence[str]:
         options = ["--delay", f"{delay_s:g}", "--resolve", site.resolve_rule, "--json"]
         several = ["--processes", str(processes)] if processes > 1 else []
@@ -125,7 +134,9 @@ def curtsy(
     return Contestant(
         name=name or (CURTSY if processes == 1 else CURTSY_TWO),
         command=command,
-        note="full durability, politeness, robots.txt, WARC; includes its Valkey",
+        note="full durability, politeness, robots.txt, WARC; includes its Valkey"
+        + ("" if cores is None else "; pages/s while fetching, with the web server apart"),
+        cores=cores,
     )
 
 
@@ -134,19 +145,23 @@ def crawl_once(contestant: Contestant, site: Site, folder: Path, *, timeout_s: f
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "seeds.txt").write_text("\n".join(site.seeds) + "\n")
     web_cpu_s = _web_cpu_s()
-    measured = run(contestant.command(site, folder), folder=folder, env=environment(folder), timeout_s=timeout_s)
+    with on_cores(contestant.cores):
+        measured = run(contestant.command(site, folder), folder=folder, env=environment(folder), timeout_s=timeout_s)
     web_cpu_s = _web_cpu_s() - web_cpu_s
     said = last_document(measured.stdout)
     pages = int(said.get("pages", 0))
     if pages != site.total_pages:
         raise RunFailed(f"{contestant.name} fetched {pages} of {site.total_pages} pages: {json.dumps(said)[:2000]}")
-    return Result(pages=pages, run=measured, said=said, web_cpu_s=web_cpu_s)
+    apart_s = None
+    if contestant.cores is not None:
+        every = len(os.sched_getaffinity(0))
+        apart_s = seconds_apart(fetching_s(folder / "data"), web_cpu_s, contestant.cores, every)
+    return Result(pages=pages, run=measured, said=said, web_cpu_s=web_cpu_s, apart_s=apart_s)
 
 
 def _web_cpu_s() -> float:
     """CPU seconds of the nginx that this benchmark started."""
-    found = (cpu_of(pid) for pid in descendants_of(os.getpid()))
-    return sum(one[1] for one in found if one is not None and one[0] == "nginx")
+    return sum(found[1] for found in map(cpu_of, web_servers()) if found is not None)
 
 
 def environment(folder: Path) -> dict[str, str]:

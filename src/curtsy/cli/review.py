@@ -10,9 +10,9 @@ import typer
 
 from curtsy.cli import next_commands
 from curtsy.cli import show as shown
-from curtsy.cli.backends import Api, backend
+from curtsy.cli.backends import SharedOptions
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, LocalOptions, OfCrawl, Wide, number_of
+from curtsy.cli.options import LocalOptions, OfCrawl, Wide, number_of
 from curtsy.cli.show import say
 from curtsy.client.backend import Backend
 from curtsy.core.errors import UsageError
@@ -61,6 +61,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", he
 
 @app.command("list")
 def list_(
+    shared: SharedOptions,
     crawl: OfCrawl = None,
     needs: Needs = None,
     reason: Reason = None,
@@ -70,25 +71,21 @@ def list_(
     max_confidence: Doubtful = None,
     limit: Limit = 100,
     wide: Wide = False,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """List the records that need a decision, oldest first."""
     filters = {
         "needs": _checked_needs(needs), "reason": reason, "host": host, "field": field,
         "min_confidence": min_confidence, "max_confidence": max_confidence,
     }  # fmt: skip
-    found = backend(api, config, data_dir).reviews(crawl, limit, **filters)
-    if as_json:
-        shown.document({"records": found})
+    found = shared.backend().reviews(crawl, limit, **filters)
+    if shared.printed({"records": found}):
         return
     _table(found, wide)
 
 
 @app.command()
 def many(
+    shared: SharedOptions,
     decision: Annotated[str, typer.Argument(metavar="approve|reject", help="The decision for all of them.")],
     crawl: OfCrawl = None,
     needs: Needs = "record",
@@ -103,21 +100,17 @@ def many(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List them; decide nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wide: Wide = False,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Approve or reject many records after a preview."""
     if decision not in ("approve", "reject"):
         raise UsageError(f"Invalid decision {decision!r}. Use approve or reject.")
-    used = backend(api, config, data_dir)
+    used = shared.backend()
     filters = {
         "needs": _checked_needs(needs), "reason": reason, "host": host, "field": field,
         "min_confidence": min_confidence, "max_confidence": max_confidence,
     }  # fmt: skip
     found = used.reviews(crawl, limit, **filters)
-    if not as_json:
+    if not shared.as_json:
         _table(found, wide)
     done: dict[str, Any] = {"batch": None, "records": [], "refused": []}
     if not found or dry_run:
@@ -126,7 +119,7 @@ def many(
         raise UsageError("Nothing was decided.")
     else:
         done = _decide_many(used, [int(one["id"]) for one in found], {"decision": decision, "by": by, "note": note})
-    if as_json:
+    if shared.as_json:
         facts = {"decision": decision, "matching": len(found), "dry_run": dry_run}
         shown.document(facts | done | {"records": [int(id) for id in done["records"]]})
         return
@@ -155,6 +148,7 @@ def _say_refused(done: dict[str, Any]) -> None:
 
 @app.command("undo")
 def undo_(
+    shared: SharedOptions,
     record: Annotated[
         int | None, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")
     ] = None,
@@ -163,18 +157,15 @@ def undo_(
     ] = None,
     by: By = None,
     note: Note = "",
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Undo a decision about a record or about many."""
     if (record is None) == (batch is None):
         raise UsageError("Give the number of a record, or --batch ID.")
-    used = backend(api, config, data_dir)
+    used = shared.backend()
     if record is not None:
         found = used.undo_review(record, by, note)
-        shown.document(found) if as_json else shown.say(f"Record {record} is {found['status']}.")
+        if not shared.printed(found):
+            shown.say(f"Record {record} is {found['status']}.")
         return
     done: dict[str, Any] = {"batch": batch, "records": [], "refused": []}
     for one in (batch or "").split(","):
@@ -182,9 +173,7 @@ def undo_(
         done |= {name: done[name] + some[name] for name in ("records", "refused")}
     if not done["records"] and not done["refused"]:
         raise UsageError(f"There is no decision {batch!r} to undo.")
-    if as_json:
-        shown.document(done | {"records": [int(id) for id in done["records"]]})
-    else:
+    if not shared.printed(done | {"records": [int(id) for id in done["records"]]}):
         shown.say(f"{shown.number(len(done['records']), 'record')} as before the decision.")
         _say_refused(done)
 
@@ -209,52 +198,32 @@ def _why(one: dict[str, Any]) -> str:
 
 
 @app.command()
-def show(
-    record: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
-) -> None:
+def show(shared: SharedOptions, record: Which) -> None:
     """Show a record with its evidence and decisions."""
-    found = backend(api, config, data_dir).review(record)
-    if as_json:
-        shown.document(found)
-    else:
+    found = shared.backend().review(record)
+    if not shared.printed(found):
         _print(found)
 
 
 @app.command()
-def approve(
-    record: Which,
-    by: By = None,
-    note: Note = "",
-    golden: Golden = False,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
+def approve(shared: SharedOptions, record: Which, by: By = None, note: Note = "", golden: Golden = False) -> None:
     """Publish a record; withheld values stay withheld.
 
     A record that is already published stays without its contradicted fields.
     """
     decision = {"decision": "approve", "by": by, "note": note, "golden": golden}
-    _decide(record, decision, api, config, data_dir, as_json)
+    _decide(shared, record, decision)
 
 
 @app.command()
-def reject(
-    record: Which,
-    by: By = None,
-    note: Note = "",
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
+def reject(shared: SharedOptions, record: Which, by: By = None, note: Note = "") -> None:
     """Never publish a record."""
-    _decide(record, {"decision": "reject", "by": by, "note": note}, api, config, data_dir, as_json)
+    _decide(shared, record, {"decision": "reject", "by": by, "note": note})
 
 
 @app.command()
 def correct(
+    shared: SharedOptions,
     record: Which,
     values: Annotated[
         list[str],
@@ -263,18 +232,15 @@ def correct(
     by: By = None,
     note: Note = "",
     golden: Golden = False,
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Correct values and publish the record."""
     decision = {"decision": "correct", "by": by, "note": note, "correction": _correction(values), "golden": golden}
-    _decide(record, decision, api, config, data_dir, as_json)
+    _decide(shared, record, decision)
 
 
 @app.command()
 def choose(
+    shared: SharedOptions,
     record: Which,
     values: Annotated[
         list[str],
@@ -282,41 +248,33 @@ def choose(
     ],
     by: By = None,
     note: Note = "",
-    api: Api = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Choose among the contradicting values of a field.
 
     `curtsy review show RECORD` lists them with their quotes. The record gets the chosen value.
     """
     decision = {"decision": "choose", "by": by, "note": note, "choice": _correction(values)}
-    _decide(record, decision, api, config, data_dir, as_json)
+    _decide(shared, record, decision)
 
 
 @app.command("export-golden")
 def export_golden(
+    shared: LocalOptions,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the cases, one folder each.")],
     record: Annotated[
         list[int] | None, typer.Option("--record", metavar="N", help="This record, even if unmarked; may be repeated.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All approved or corrected records.")] = False,
     crawl: OfCrawl = None,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write reviewed records as test cases.
 
     A case has the stored pages, the schema and the correct values.
     """
-    with LocalOptions(config=config, data_dir=data_dir).stored() as (settings, store):
+    with shared.stored() as (settings, store):
         n, segments = number_of(store, crawl), segments_of(settings)
         made = golden_cases.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
-    if as_json:
-        shown.document({"cases": [str(case) for case in made]})
-    else:
+    if not shared.printed({"cases": [str(case) for case in made]}):
         shown.say(f"{len(made):,} golden cases are in {out}")
 
 
@@ -336,13 +294,9 @@ def _correction(values: list[str]) -> dict[str, Any]:
     return found
 
 
-def _decide(
-    record: int, decision: dict[str, Any], api: str | None, config: Path | None, data_dir: Path | None, as_json: bool
-) -> None:
-    found = backend(api, config, data_dir).decide(record, decision)
-    if as_json:
-        shown.document(found)
-    else:
+def _decide(shared: SharedOptions, record: int, decision: dict[str, Any]) -> None:
+    found = shared.backend().decide(record, decision)
+    if not shared.printed(found):
         shown.say(f"Record {record} is {found['status']}.")
 
 

@@ -273,7 +273,8 @@ OWN = {
 }  # fmt: skip
 SITE = {
     "": """<title>Alder Joinery | Stairs</title><script type="application/ld+json">{"@type": "WebSite",
-        "name": "Alder Joinery", "publisher": {"@type": "Organization", "name": "Studio Lime", "email": "hi@lime.test"}}</script>""",
+        "name": "Alder Joinery",
+        "publisher": {"@type": "Organization", "name": "Studio Lime", "email": "hi@lime.test"}}</script>""",
     "about": "<title>About us | Alder Joinery</title><p>Ruth Alder founded the firm in 1987.</p>",
     "sustainability": "<title>Sustainability</title><p>In 2023 we recycled 90 percent of our waste.</p>",
     "contact": "<title>Contact</title><p>desk@x.test</p>",

@@ -184,7 +184,7 @@ def test_the_text_is_what_is_seen(html: str, text: str) -> None:
 
 def test_spans_of_elements_are_exact() -> None:
     page = parse("<article> <h2>One</h2> <p>two <b>three</b></p> </article><p></p><p>four")
-    found = page.spanned(("h2", "p", "article"))
+    found = prose.read(page.page_tree(), spans_of=("h2", "p", "article"))
     assert found.text == page.text()
     assert [(span.node.tag, found.text[span.start : span.end]) for span in found.spans] == [
         ("h2", "One"), ("p", "two three"), ("article", "One\ntwo three"), ("p", ""), ("p", "four"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,13 +16,13 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 from curtsy.content import structured
 from curtsy.content import text as prose
 from curtsy.content.charset import charset_of, decode, media_type
-from curtsy.content.main_content import MainContent, Outline, PageType, main_content
+from curtsy.content.main_content import MainContent, PageType, main_content, outline
 from curtsy.content.markdown import markdown
 from curtsy.content.parser_limits import tame
 from curtsy.content.streamed import placements_of
 from curtsy.content.text import VisibleText
 from curtsy.content.visibility import judge
-from curtsy.content.walk import PageTree, walk
+from curtsy.content.walk import PageTree
 from curtsy.core.text_layout import Label, Visibility
 from curtsy.rules.urls import normalise, parse
 
@@ -96,7 +95,6 @@ class Document:
     truncated: bool = False
     _page_tree: PageTree | None = field(default=None, init=False, repr=False, compare=False)
     _visible: VisibleText | None = field(default=None, init=False, repr=False, compare=False)
-    _outline: Outline | None = field(default=None, init=False, repr=False, compare=False)
     _main: MainContent | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
@@ -146,17 +144,6 @@ class Document:
             self._visible = prose.read(self.page_tree())
         return self._visible
 
-    def spanned(self, tags: Container[str]) -> VisibleText:
-        """Return what a reader can read, with the spans of elements with these tags."""
-        page = self._elements()
-        return page.visible._replace(spans=prose.spans_of(page.elements, tags))
-
-    def _elements(self) -> Outline:
-        if self._outline is None:
-            self._outline = Outline(self.page_tree())
-            self._visible = self._visible or self._outline.visible
-        return self._outline
-
     def text(self) -> str:
         """Return what a reader can read: one line per block, no scripts, styles, templates or hidden parts."""
         return self.visible().text
@@ -171,15 +158,15 @@ class Document:
 
     def markdown(self) -> str:
         """The whole page as Markdown: headings, paragraphs, lists, links, emphasis, code, tables, quotations."""
-        return markdown([walk(self.page_tree())], self._resolved)
-
-    def _resolved(self, href: str) -> str | None:
-        return parse(href, self.base_url)
+        return markdown(self.page_tree(), lambda href: parse(href, self.base_url))
 
     def main_content(self) -> MainContent:
         """Return what the page is about, without menus, footers, notices and links to other pages."""
         if self._main is None:
-            self._main = main_content(self._elements(), self.tree.root, self.url, self.title)
+            page = outline(self.page_tree())
+            if self._visible is None:
+                self._visible = page.visible._replace(spans=[])
+            self._main = main_content(self.page_tree(), page, self.url, self.title)
         return self._main
 
     def main_text(self) -> str:
@@ -188,9 +175,8 @@ class Document:
 
     def main_markdown(self) -> str:
         """Return the main content as Markdown, in the form of `markdown()`."""
-        steps = self._elements().steps
-        parts = self.main_content().parts
-        return markdown([[step for start, end in part for step in steps[start:end]] for part in parts], self._resolved)
+        main = self.main_content()
+        return markdown(main.tree, lambda href: parse(href, self.base_url), main.roots)
 
     def page_type(self) -> PageType:
         """Return what kind of page it is, as far as its structure says."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from selectolax.lexbor import LexborNode
 
-from curtsy.content.walk import BLOCKS, CELLS, PRE, Step
+from curtsy.content.walk import BLOCKS, CELLS, PRE, PageTree, walk
 
 _SPECIAL = re.compile(r"([\\`*\[\]<])")
 #: what would begin a heading, list, quotation, rule or fence; the group is what a backslash goes before
@@ -22,21 +22,20 @@ _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 _MAX_MARKS = 12
 
 
-def markdown(parts: Iterable[Iterable[Step]], resolve: Callable[[str], str | None]) -> str:
+def markdown(tree: PageTree, resolve: Callable[[str], str | None], roots: Sequence[LexborNode | None] = (None,)) -> str:
     """CommonMark with tables; `resolve` makes a link absolute, or gives None to leave it out.
 
-    `parts` are walks over elements, which are written one after the other.
+    `roots` are the elements to write, one after the other; None is the whole page.
     """
     writer = _Writer(resolve)
-    text, enter, leave = writer.text, writer.enter, writer.leave
-    for part in parts:
-        for node, tag, entering in part:
+    for root in roots:
+        for node, tag, entering in walk(tree, root):
             if tag == "-text":
-                text(node)
+                writer.text(node.text_content or "")
             elif entering:
-                enter(tag, node)
+                writer.enter(tag, node)
             else:
-                leave(tag)
+                writer.leave(tag)
         writer.end_block()
     return "\n".join(writer.lines) + "\n" if writer.lines else ""
 

@@ -7,14 +7,14 @@ element has an exact span. docs/reference/visible-text.md has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container
 from functools import partial
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
 from curtsy.content.tables import Tables
-from curtsy.content.walk import BLOCKS, MARKS, PRE, PageTree, Step, walk
+from curtsy.content.walk import BLOCKS, MARKS, PRE, PageTree, walk
 from curtsy.core.text_layout import TextLayout, Visibility, VisibilitySpan
 
 #: struck text is not joined with the text next to it
@@ -39,7 +39,6 @@ _MEANING = (
     | dict.fromkeys(MARKS.values(), _MARK)
 )
 _VISIBILITY = {tag: visibility for visibility, tag in MARKS.items()}
-_UNHEARD = MARKS[Visibility.SCREEN_READER]
 
 
 class Span(NamedTuple):
@@ -53,23 +52,16 @@ class Span(NamedTuple):
 
 
 class Place:
-    """An element and its part of the text."""
+    """An element and its part of the text, in document order."""
 
-    __slots__ = ("end", "first", "last", "node", "parent", "start", "stop", "tag")
+    __slots__ = ("end", "node", "parent", "start", "tag")
 
-    def __init__(self, node: LexborNode, tag: str, start: int, parent: int, first: int) -> None:
+    def __init__(self, node: LexborNode, tag: str, start: int, parent: int) -> None:
         self.node = node
         self.tag = tag
         self.start = self.end = start
         #: its number; -1: none
         self.parent = parent
-        #: numbers of the steps that enter and leave it
-        self.first = self.last = first
-        #: number of the first element after it and everything within it
-        self.stop = 0
-
-
-P = TypeVar("P", bound=Place)
 
 
 class VisibleText(NamedTuple):
@@ -77,17 +69,6 @@ class VisibleText(NamedTuple):
     layout: TextLayout
     #: of the requested elements, in the order of their ends
     spans: list[Span]
-
-
-class Whole(NamedTuple, Generic[P]):
-    """A page that was walked over once."""
-
-    visible: VisibleText
-    #: in document order
-    places: list[P]
-    steps: list[Step]
-    #: numbers of the elements that are only for screen readers
-    unheard: list[int]
 
 
 def text(root: LexborNode | None, limit: int | None = None, tree: PageTree | None = None) -> str:
@@ -98,88 +79,62 @@ def text(root: LexborNode | None, limit: int | None = None, tree: PageTree | Non
     return "" if root is None else read(PageTree(root) if tree is None else tree, root, limit).text
 
 
-def read(tree: PageTree, root: LexborNode | None = None, limit: int | None = None) -> VisibleText:
-    """Return the text and its layout."""
+def read(
+    tree: PageTree,
+    root: LexborNode | None = None,
+    limit: int | None = None,
+    spans_of: Container[str] = (),
+    places: list[Place] | None = None,
+) -> VisibleText:
+    """Return the text and its layout, and the spans of elements with the tags `spans_of`.
+
+    All elements are added to `places`, if it is given: document order is what the main content needs.
+    """
     writer = _Writer()
     tables = Tables()
     meaning_of = _MEANING.get
     write, separate = writer.write, writer.separate
+    spans: list[Span] = []
+    starts: list[int] = []
+    #: numbers of the open elements in `places`
+    open_ = [-1]
     steps = 0
     for node, tag, entering in walk(tree, root):
         if tag == "-text":
-            write(node)
-        elif (meaning := meaning_of(tag)) is not None:
-            if meaning == _BLOCK:
-                separate(_LINE)
-            else:
-                _apply(writer, tables, meaning, node, tag, entering)
-        if limit is not None:
-            steps += 1
-            if writer.size + steps > limit:
-                break
-    return _visible(writer, tables)
-
-
-def read_whole(tree: PageTree, place_of: Callable[[LexborNode, str, int, int, int], P]) -> Whole[P]:
-    """Return the text, its layout, and the places of all elements, made by `place_of`: `Place` or a kind of it."""
-    writer = _Writer()
-    tables = Tables()
-    meaning_of = _MEANING.get
-    write, separate = writer.write, writer.separate
-    places: list[P] = []
-    steps: list[Step] = []
-    unheard: list[int] = []
-    above = -1
-    for step in walk(tree):
-        node, tag, entering = step
-        if tag == "-text":
-            write(node)
+            write(node.text_content or "")
         else:
-            if tag[:1] == "-":
-                if entering and tag == _UNHEARD:
-                    unheard.append(len(places))
-            elif entering:
-                places.append(place_of(node, tag, writer.size, above, len(steps)))
-                above = len(places) - 1
-            else:
-                place = places[above]
-                place.end, place.stop, place.last = writer.size, len(places), len(steps)
-                above = place.parent
+            if places is not None:
+                if tag[:1] == "-":
+                    pass  # a mark of visibility
+                elif entering:
+                    places.append(Place(node, tag, writer.size, open_[-1]))
+                    open_.append(len(places) - 1)
+                else:
+                    places[open_.pop()].end = writer.size
+            elif tag in spans_of:
+                if entering:
+                    starts.append(writer.size)
+                else:
+                    spans.append(Span(node, starts.pop(), writer.size, len(starts)))
             meaning = meaning_of(tag)
             if meaning is not None:
                 if meaning == _BLOCK:
                     separate(_LINE)
                 else:
                     _apply(writer, tables, meaning, node, tag, entering)
-        steps.append(step)
-    visible = _visible(writer, tables)
-    whole = visible.text
-    for one in places:
-        # An element does not begin with the separator before it.
-        if one.start < one.end and whole[one.start].isspace():
-            one.start += 1
-    return Whole(visible, places, steps, unheard)
-
-
-def spans_of(places: Sequence[Place], tags: Container[str]) -> list[Span]:
-    """Return the spans of elements with these tags, in the order of their ends."""
-    found: list[Span] = []
-    open_: list[Place] = []
-    for number, place in enumerate(places):
-        if place.tag in tags:
-            while open_ and open_[-1].stop <= number:
-                one = open_.pop()
-                found.append(Span(one.node, one.start, one.end, len(open_)))
-            open_.append(place)
-    while open_:
-        one = open_.pop()
-        found.append(Span(one.node, one.start, one.end, len(open_)))
-    return found
-
-
-def _visible(writer: _Writer, tables: Tables) -> VisibleText:
+        if limit is not None:
+            steps += 1
+            if writer.size + steps > limit:
+                break
     whole = "".join(writer.parts)
-    return VisibleText(whole, TextLayout(tuple(writer.unseen()), partial(tables.cells, whole)), [])
+    layout = TextLayout(tuple(writer.unseen()), partial(tables.cells, whole))
+    return VisibleText(whole, layout, [_trimmed(span, whole) for span in spans])
+
+
+def _trimmed(span: Span, whole: str) -> Span:
+    """An element does not begin with the separator before it."""
+    start = span.start
+    return span._replace(start=start + 1) if start < span.end and whole[start].isspace() else span
 
 
 def _apply(writer: _Writer, tables: Tables, meaning: int, node: LexborNode, tag: str, entering: bool) -> None:

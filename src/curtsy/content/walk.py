@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from selectolax.lexbor import LexborNode
 
@@ -27,19 +27,15 @@ BLOCKS = frozenset(
 CELLS = frozenset(("td", "th"))
 PRE = frozenset(("pre", "listing", "xmp"))
 
-#: (node, its tag, True on the way in and False on the way out). Text is (content, `-text`, True). Around an element
+#: (node, its tag, True on the way in and False on the way out); text nodes only on the way in. Around an element
 #: that is not simply visible, there is a step with the value of its visibility as tag: `-collapsed`
-Step = tuple[Any, str, bool]
+Step = tuple[LexborNode, str, bool]
 #: visibility -> the tag of its step. `-visible` ends what the parent began: a `summary` in closed `details`
 MARKS = {
     Visibility.COLLAPSED: "-collapsed",
     Visibility.SCREEN_READER: "-screen_reader",
     Visibility.VISIBLE: "-visible",
 }
-
-
-#: members of an enumeration are slow to look up
-_HIDDEN = Visibility.HIDDEN
 
 
 class Placement(NamedTuple):
@@ -62,7 +58,7 @@ class _Return(NamedTuple):
     """Where the walk continues after streamed content."""
 
     node: LexborNode
-    open: list[tuple[LexborNode, str]]
+    depth: int
     marks: list[tuple[int, LexborNode, str]]
 
 
@@ -70,8 +66,7 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
     """Yield everything that a reader may see of the page, or of one element of it."""
     node = root if root is not None else tree.root
     visibility = tree.visibility
-    #: open elements and their tags: the parser would make new objects for them
-    open_: list[tuple[LexborNode, str]] = []
+    depth = 0
     #: depth, element and tag of open marks
     marks: list[tuple[int, LexborNode, str]] = []
     returns: list[_Return] = []
@@ -79,24 +74,23 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
     while node is not None:
         tag = node.tag or ""
         if tag == "-text":
-            yield node.text_content or "", tag, True
+            yield node, tag, True
         elif tag in UNSEEN:
             if tag == "template" and (place := _placement(tree, node, placed)) is not None:
                 child = place.content.first_child
                 if child is not None:
-                    returns.append(_Return(place.last, open_, marks))
-                    node, open_, marks = child, [(place.content, "")], []
+                    returns.append(_Return(place.last, depth, marks))
+                    node, depth, marks = child, 1, []
                     continue
                 node = place.last
         elif visibility and (state := visibility.get(node.mem_id)) is not None:
-            if state is not _HIDDEN:
+            if state is not Visibility.HIDDEN:
                 yield node, MARKS[state], True
                 yield node, tag, True
                 child = node.first_child
                 if child is not None:
-                    marks.append((len(open_), node, MARKS[state]))
-                    open_.append((node, tag))
-                    node = child
+                    marks.append((depth, node, MARKS[state]))
+                    node, depth = child, depth + 1
                     continue
                 yield node, tag, False
                 yield node, MARKS[state], False
@@ -104,21 +98,20 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
             yield node, tag, True
             child = node.first_child
             if child is not None:
-                open_.append((node, tag))
-                node = child
+                node, depth = child, depth + 1
                 continue
             yield node, tag, False
         while True:
-            while open_ and (following := node.next) is None:
-                node, tag = open_.pop()
-                if open_ or not returns:
-                    yield node, tag, False
-                if marks and marks[-1][0] == len(open_):
+            while depth and (following := node.next) is None:
+                node, depth = cast(LexborNode, node.parent), depth - 1
+                if depth or not returns:
+                    yield node, node.tag or "", False
+                if marks and marks[-1][0] == depth:
                     yield marks[-1][1], marks.pop()[2], False
-            if open_ or not returns:
+            if depth or not returns:
                 break
-            node, open_, marks = returns.pop()
-        if not open_:
+            node, depth, marks = returns.pop()
+        if not depth:
             return
         node = following
 

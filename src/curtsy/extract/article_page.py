@@ -85,7 +85,7 @@ class ArticlePage:
 
     @cached_property
     def _visible(self) -> prose.VisibleText:
-        return self._document.spanned(_TAGS | foreign_parts.TAGS)
+        return prose.read(self._document.page_tree(), spans_of=_TAGS | foreign_parts.TAGS)
 
     @property
     def text(self) -> str:

@@ -120,7 +120,7 @@ class Spans:
 
 def spans(document: Document) -> list[_Span]:
     """Return their spans of the visible text. An element with nearly the whole page is not such a part."""
-    visible = document.spanned(_TAGS)
+    visible = prose.read(document.page_tree(), spans_of=_TAGS)
     most = _MAX_SHARE * max(len(visible.text), 1)
     marked = [
         (one.start, one.end)
@@ -132,13 +132,13 @@ def spans(document: Document) -> list[_Span]:
 
 def headed(document: Document) -> list[_Span]:
     """Return the spans from such a heading to the end of its part."""
-    visible = document.spanned(_SECTIONS | _LEVELS.keys())
+    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
     return [(one.start, end) for one, end in _parts(visible, lambda text: _HEADINGS.search(text) is not None)]
 
 
 def of_companies(document: Document) -> list[_Span]:
     """Return the spans below headings that name other companies, or companies that are related to the organization."""
-    visible = document.spanned(_SECTIONS | _LEVELS.keys())
+    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
     label = _squeezed((registrable_domain(urlsplit(document.base_url).hostname or "") or "").partition(".")[0])
     is_legal = bool(roles_of(document.base_url, document.title) & _LEGAL_PAGES)
 

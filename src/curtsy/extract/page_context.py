@@ -9,6 +9,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborNode
 
+from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.content.styles import words
 from curtsy.extract import foreign_parts
@@ -62,20 +63,20 @@ class HtmlContext:
 
     @cached_property
     def headings(self) -> frozenset[int]:
-        visible = self._document.spanned(_HEADINGS)
+        visible = prose.read(self._document.page_tree(), spans_of=_HEADINGS)
         return frozenset(one.start for one in visible.spans if one.end > one.start)
 
     @cached_property
     def prices(self) -> tuple[tuple[int, int], ...]:
         """Spans of short elements whose class or attribute marks them as a current price."""
-        visible = self._document.spanned(_PRICE_TAGS)
+        visible = prose.read(self._document.page_tree(), spans_of=_PRICE_TAGS)
         found = (one for one in visible.spans if 0 < one.end - one.start <= _MAX_PRICE)
         return tuple((one.start, one.end) for one in found if _is_price(one.node.attributes))
 
     @cached_property
     def marked(self) -> tuple[tuple[int, int, str], ...]:
         """Spans of short elements that microdata, RDFa or microformats name, with these names."""
-        visible = self._document.spanned(_MARKED_TAGS)
+        visible = prose.read(self._document.page_tree(), spans_of=_MARKED_TAGS)
         found = (
             (one.start, one.end, _markup_of(one.node))
             for one in visible.spans

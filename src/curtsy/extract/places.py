@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.content.text import Span
 from curtsy.core.text_layout import TextLayout, joined
@@ -116,7 +117,7 @@ _ANY = _AnyElement()
 
 def places_of(document: Document) -> PagePlaces:
     """Never raises. Hidden elements have no places."""
-    visible = document.spanned(_ANY)
+    visible = prose.read(document.page_tree(), spans_of=_ANY)
     spans = visible.spans if len(visible.spans) <= _MAX_SPANS else []
     return PagePlaces(visible.text, tuple(_blocks(visible.text, visible.layout, spans)))
 

@@ -10,6 +10,7 @@ from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
+from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.core.claims import Claim, Rung
 from curtsy.extract.article_page import ArticlePage
@@ -82,7 +83,7 @@ class _Shown:
     """The visible text of a page with the spans of its lists and boxes."""
 
     def __init__(self, document: Document, article: ArticlePage) -> None:
-        visible = document.spanned(_TAGS)
+        visible = prose.read(document.page_tree(), spans_of=_TAGS)
         self.text, self._article = visible.text, article
         self._spans = [one for one in visible.spans if one.end > one.start and not article.is_elsewhere(one.start)]
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
+from curtsy.content import text as prose
 from curtsy.content.main_content.phrases import MAX_HEADING, leads_elsewhere
 from curtsy.extract.article_words import any_of
 from curtsy.extract.sources import PageSources
@@ -72,7 +73,7 @@ class _Shown:
     def __init__(self, page: PageSources, leaf: Leaf) -> None:
         assert page.document is not None
         assert page.article is not None
-        visible = page.document.spanned(_TAGS)
+        visible = prose.read(page.document.page_tree(), spans_of=_TAGS)
         self.text, self._leaf, self._language = visible.text, leaf, page.text.language
         self._article = page.article
         self._spans = [one for one in visible.spans if one.end > one.start]

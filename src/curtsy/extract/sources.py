@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from curtsy.content import text as prose
 from curtsy.content.charset import charset_of, decode, media_type
 from curtsy.content.document import Document, is_html
 from curtsy.content.documents.layout import FileLayout
@@ -79,7 +80,7 @@ class PageSources:
         """Addresses and texts of the links that a reader sees."""
         if self.document is None:
             return frozenset()
-        shown = self.document.spanned(frozenset(("a",))).spans
+        shown = prose.read(self.document.page_tree(), spans_of=frozenset(("a",))).spans
         pairs = ((one.node.attributes.get("href") or "", one.node.text()) for one in shown)
         return frozenset(" ".join(text.split()) for pair in pairs for text in pair)
 
@@ -97,7 +98,7 @@ def sources_of(
         return _of_file(page_id, url, file)
     if is_html(content_type, body):
         document = Document.parse(body, content_type, url)
-        visible = document.spanned(())  # with all elements: most rungs need some of them
+        visible = document.visible()
         data = tidy(document.structured())
         article = ArticlePage(document)
         context = HtmlContext(document, data, article)

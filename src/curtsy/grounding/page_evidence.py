@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborNode
 
+from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.content.documents.layout import FileLayout
 from curtsy.content.documents.model import FileText
@@ -42,7 +43,7 @@ class Heading(NamedTuple):
 def headings(document: Document, limit: int, length: int) -> tuple[list[Heading], VisibleText]:
     """Return the first headings with text, and the visible text that their spans refer to."""
     root = document.tree.root
-    visible = document.spanned(HEADING_TAGS)
+    visible = prose.read(document.page_tree(), spans_of=HEADING_TAGS)
     places = {one.node.mem_id: (one.start, one.end) for one in visible.spans}
     nodes = [] if root is None else root.css(",".join(HEADING_TAGS))[:limit]
     found = [

@@ -16,11 +16,12 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborNode
 
 from curtsy.content.main_content.choose import Choice, choose
-from curtsy.content.main_content.outline import Outline
+from curtsy.content.main_content.outline import Outline, outline
 from curtsy.content.main_content.page_type import PageType
+from curtsy.content.walk import PageTree
 from curtsy.core.text_layout import Visibility
 
-__all__ = ["MainContent", "Outline", "PageType", "Piece", "main_content"]
+__all__ = ["MainContent", "PageType", "Piece", "main_content", "outline"]
 
 
 class Piece(NamedTuple):
@@ -38,18 +39,26 @@ class MainContent:
     text: str
     #: in order, without overlaps
     pieces: tuple[Piece, ...]
-    #: for each of its elements, the parts of the page's walk
-    parts: tuple[tuple[tuple[int, int], ...], ...] = field(repr=False)
+    #: its elements in document order, and the tree in which everything else inside them is hidden
+    roots: tuple[LexborNode, ...] = field(repr=False)
+    tree: PageTree = field(repr=False)
 
 
-def main_content(page: Outline, root: LexborNode | None, url: str = "", title: str | None = None) -> MainContent:
-    """Return the main content of a page; `root` is the root of its tree."""
-    if root is None:
-        return MainContent(PageType.SERVICE, "", (), ())
-    page.count()
-    choice = choose(page, root, url, title)
+def main_content(tree: PageTree, page: Outline, url: str = "", title: str | None = None) -> MainContent:
+    """Return the main content of a page; `page` is the outline of `tree`."""
+    if tree.root is None:
+        return MainContent(PageType.SERVICE, "", (), (), tree)
+    choice = choose(page, tree.root, url, title)
     text, pieces = _joined(page.text, _spans(page, choice))
-    return MainContent(choice.type, text, pieces, _parts(page, choice))
+    hidden = {page.elements[number].node.mem_id: Visibility.HIDDEN for number in choice.out}
+    unheard = {at: Visibility.HIDDEN for at, one in tree.visibility.items() if one is Visibility.SCREEN_READER}
+    return MainContent(
+        type=choice.type,
+        text=text,
+        pieces=pieces,
+        roots=tuple(page.elements[number].node for number in choice.roots),
+        tree=PageTree(tree.root, {**tree.visibility, **unheard, **hidden}, tree.placements),
+    )
 
 
 def _spans(page: Outline, choice: Choice) -> Iterator[tuple[int, int]]:
@@ -58,27 +67,16 @@ def _spans(page: Outline, choice: Choice) -> Iterator[tuple[int, int]]:
     cuts += [(one.start, one.end) for one in page.visible.layout.unseen if one.visibility is Visibility.SCREEN_READER]
     cuts.sort()
     for number in choice.roots:
-        yield from _without(cuts, page.elements[number].start, page.elements[number].end)
-
-
-def _parts(page: Outline, choice: Choice) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return the parts of the walk for each root, without what is left out."""
-    elements = page.elements
-    cuts = [(elements[number].first, elements[number].last + 1) for number in {*choice.out, *page.unheard}]
-    cuts.sort()
-    return tuple(tuple(_without(cuts, elements[root].first, elements[root].last + 1)) for root in choice.roots)
-
-
-def _without(cuts: list[tuple[int, int]], at: int, end: int) -> Iterator[tuple[int, int]]:
-    for cut in range(bisect_left(cuts, (at, 0)), len(cuts)):
-        start, stop = cuts[cut]
-        if start >= end:
-            break
-        if start > at:
-            yield at, start
-        at = max(at, stop)
-    if at < end:
-        yield at, end
+        at, end = page.elements[number].start, page.elements[number].end
+        for cut in range(bisect_left(cuts, (at, 0)), len(cuts)):
+            start, stop = cuts[cut]
+            if start >= end:
+                break
+            if start > at:
+                yield at, start
+            at = max(at, stop)
+        if at < end:
+            yield at, end
 
 
 def _joined(text: str, spans: Iterator[tuple[int, int]]) -> tuple[str, tuple[Piece, ...]]:

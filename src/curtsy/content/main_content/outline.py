@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborNode
 
+from curtsy.content import text as prose
 from curtsy.content.main_content.names import Part, part_of
-from curtsy.content.text import Place, read_whole
+from curtsy.content.text import Place, VisibleText
 from curtsy.content.walk import PageTree
 
 #: scripts that need few characters for much text: a character counts as this many letters
@@ -26,94 +28,105 @@ _LONG_PROSE = 100
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 #: characters of a footnote's mark
 _FOOTNOTE = 5
-#: members of an enumeration are slow to look up
-_UNKNOWN = Part.UNKNOWN
 
 
-class Element(Place):
+@dataclass(slots=True)
+class Element:
     """An element that a reader sees, with the counts of everything within it."""
 
-    __slots__ = (
-        *("attributes", "children", "headings", "images", "letters", "linked", "links", "names", "part", "position"),
-        "prose",
-    )
-
-    def __init__(self, node: LexborNode, tag: str, start: int, parent: int, first: int) -> None:
-        self.node = node
-        self.tag = tag
-        self.start = self.end = start
-        self.parent = parent
-        self.first = self.last = first
-        self.stop = 0
-        self.attributes: Mapping[str, str | None] = node.attributes
-        #: its class and id
-        self.names = names_of(tag, self.attributes) if self.attributes else ""
-        self.part = part_of(self.names) if len(self.names) > 1 else _UNKNOWN
-        #: letters; those of links; those of prose: lines that read like sentences and are not links
-        self.letters = self.linked = self.prose = 0.0
-        self.links = self.headings = self.images = 0
-        #: among the children of its parent
-        self.position = 0
-        self.children: Sequence[int] = ()
+    node: LexborNode
+    tag: str
+    start: int
+    end: int
+    parent: int
+    attributes: Mapping[str, str | None]
+    #: its class and id
+    names: str
+    part: Part
+    #: number of the first element after it and everything within it
+    stop: int = 0
+    #: letters; those of links; those of prose: lines that read like sentences and are not links
+    letters: float = 0.0
+    linked: float = 0.0
+    prose: float = 0.0
+    links: int = 0
+    headings: int = 0
+    images: int = 0
+    #: among the children of its parent
+    position: int = 0
+    children: list[int] = field(default_factory=list)
 
     @property
     def link_density(self) -> float:
         return self.linked / self.letters if self.letters else 0.0
 
 
+@dataclass(frozen=True, slots=True)
 class Outline:
     """Elements in document order; the first is the root."""
 
-    def __init__(self, tree: PageTree) -> None:
-        whole = read_whole(tree, Element)
-        self.visible = whole.visible
-        self.text = whole.visible.text
-        self.elements = whole.places
-        #: the walk over the page, and the elements that are only for screen readers
-        self.steps = whole.steps
-        self.unheard = whole.unheard
-        self._is_counted = False
+    visible: VisibleText
+    elements: list[Element]
 
-    def count(self) -> None:
-        """Fill in the counts and the children of all elements, once."""
-        if self.elements and not self._is_counted:
-            _relate(self.elements)
-            _count(self.elements, self.text)
-        self._is_counted = True
+    @property
+    def text(self) -> str:
+        return self.visible.text
 
 
 def names_of(tag: str, attributes: Mapping[str, str | None]) -> str:
     """Return the class and the id. The id of a heading is the address of its section, made from its words."""
+    if not attributes:
+        return ""
     class_ = attributes.get("class") or ""
     return class_ if tag in _HEADINGS else f"{class_} {attributes.get('id') or ''}"
 
 
-def _relate(elements: list[Element]) -> None:
-    children: dict[int, list[int]] = {}
-    for number, element in enumerate(elements):
-        above = element.parent
-        siblings = children.get(above)
-        if siblings is None:
-            children[above] = [number]
-        else:
+def outline(tree: PageTree) -> Outline:
+    places: list[Place] = []
+    visible = prose.read(tree, places=places)
+    elements = _elements(places, visible.text)
+    if elements:
+        _count(elements, visible.text)
+    return Outline(visible, elements)
+
+
+def _elements(places: list[Place], text: str) -> list[Element]:
+    found: list[Element] = []
+    for number, place in enumerate(places):
+        node, tag, start, end, above = place.node, place.tag, place.start, place.end, place.parent
+        if start < end and text[start].isspace():
+            start += 1  # the separator before it
+        attributes = node.attributes
+        names = names_of(tag, attributes)
+        part = part_of(names) if len(names) > 1 else Part.UNKNOWN
+        element = Element(node, tag, start, end, above, attributes, names, part)
+        if above >= 0:
+            siblings = found[above].children
             element.position = len(siblings)
             siblings.append(number)
-    del children[-1]
-    for number, found in children.items():
-        elements[number].children = found
+        found.append(element)
+    for number in range(len(found) - 1, -1, -1):
+        element = found[number]
+        element.stop = max(element.stop, number + 1)
+        if element.parent >= 0:
+            above_element = found[element.parent]
+            above_element.stop = max(above_element.stop, element.stop)
+    return found
 
 
 def _count(elements: list[Element], text: str) -> None:
-    _Lines(text, elements).count(elements)
+    lines = _Lines(text, elements)
+    for element in elements:
+        if element.end > element.start:
+            element.letters, element.linked, element.prose = lines.counts(element.start, element.end)
     for element in reversed(elements):
-        tag = element.tag
-        if tag == "a":
+        if element.tag == "a":
             element.links = 1
-        elif tag in _HEADINGS:
+        elif element.tag in _HEADINGS:
             element.headings += 1
-        elif tag == "img":
+        elif element.tag == "img":
             element.images = 1
-        if element.parent >= 0 and (element.links or element.headings or element.images):
+        if element.parent >= 0:
             above = elements[element.parent]
             above.links += element.links
             above.headings += element.headings
@@ -129,6 +142,7 @@ class _Lines:
         self._starts: list[int] = []
         self._widths: list[int] = []
         self._sums: list[float] = [0.0]
+        self._known: dict[int, tuple[int, float]] = {}
         self._link_starts = [0]
         self._link_sums = [0]
         self._link_last = [0]
@@ -147,17 +161,12 @@ class _Lines:
 
     def _read_lines(self, text: str) -> None:
         at = 0
-        total = 0.0
-        least = _PROSE / self._factor
-        starts, widths, sums = self._starts, self._widths, self._sums
         for line in text.split("\n"):
             width = len(line)
-            starts.append(at)
-            widths.append(width)
-            if width >= least:
-                plain = width - (self._links_to(at + width) - self._links_to(at))
-                total += self._weight(line, width, plain)
-            sums.append(total)
+            plain = width - (self._links_to(at + width) - self._links_to(at))
+            self._starts.append(at)
+            self._widths.append(width)
+            self._sums.append(self._sums[-1] + self._weight(line, width, plain))
             at += width + 1
 
     def _weight(self, line: str, width: int, plain: int) -> float:
@@ -173,33 +182,22 @@ class _Lines:
         at = bisect_right(self._link_starts, position) - 1
         return self._link_sums[at] + min(position, self._link_last[at]) - self._link_starts[at]
 
-    def count(self, elements: list[Element]) -> None:
-        """Fill in the letters of each element, those of its links, and those of its prose."""
-        factor = self._factor
-        known: dict[int, tuple[int, float]] = {}
-        for element in elements:
-            start, end = element.start, element.end
-            if end > start:
-                # Elements share positions.
-                first = known.get(start)
-                if first is None:
-                    first = known[start] = (self._links_to(start), self._prose_to(start))
-                last = known.get(end)
-                if last is None:
-                    last = known[end] = (self._links_to(end), self._prose_to(end))
-                element.letters = (end - start) * factor
-                element.linked = (last[0] - first[0]) * factor
-                prose = last[1] - first[1]
-                if prose > 0.0:
-                    element.prose = prose
+    def counts(self, start: int, end: int) -> tuple[float, float, float]:
+        """Return the letters between two positions, those of links, and those of prose."""
+        first, last = self._to(start), self._to(end)
+        return (end - start) * self._factor, (last[0] - first[0]) * self._factor, max(0.0, last[1] - first[1])
+
+    def _to(self, position: int) -> tuple[int, float]:
+        """Return the characters of links and the letters of prose before a position. Elements share positions."""
+        found = self._known.get(position)
+        if found is None:
+            found = self._known[position] = (self._links_to(position), self._prose_to(position))
+        return found
 
     def _prose_to(self, position: int) -> float:
         at = bisect_right(self._starts, position) - 1
-        before, after = self._sums[at], self._sums[at + 1]
-        if before == after:
-            return before
         part = min(1.0, (position - self._starts[at]) / (self._widths[at] or 1))
-        return before + part * (after - before)
+        return self._sums[at] + part * (self._sums[at + 1] - self._sums[at])
 
 
 def _is_link(element: Element) -> bool:

@@ -55,9 +55,7 @@ def is_published(part: Part) -> bool:
 
 
 def is_updated(part: Part) -> bool:
-    """Whether the element is only about the update: `<time class="published updated">` states both."""
-    says_updated = UPDATED.search(part.marks) is not None or "date-modified" in part.marks.lower()
-    return says_updated and not is_published(part)
+    return UPDATED.search(part.marks) is not None or "date-modified" in part.marks.lower()
 
 
 def stated_by(tag: str, attributes: Mapping[str, str | None]) -> str:

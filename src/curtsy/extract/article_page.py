@@ -260,11 +260,12 @@ class ArticlePage:
     def dated(self) -> Iterator[tuple[Part, str]]:
         """Yield (part, role): `published`, `modified`, or `dated` if the marks do not say."""
         # `<span class="posted-on"><time class="updated">` has the day of the update first.
-        updated = {(one.start, one.end) for one in self.parts if is_updated(one)}
+        published = {one for one in self.parts if is_published(one)}
+        updated = {(one.start, one.end) for one in self.parts if one not in published and is_updated(one)}
         for one in self.parts:
             if (one.start, one.end) in updated:
                 yield one, "modified"
-            elif is_published(one):
+            elif one in published:
                 yield one, "published"
         for one in self.parts:
             if one.tag == "time" or (one.tag == "abbr" and one.stated) or DATED.search(one.marks):
@@ -287,8 +288,10 @@ class ArticlePage:
     def marked_days(self) -> Iterator[Part]:
         """Yield elements that are marked as the day of publication, without those in teasers and comments."""
         for one in self._spans:
+            if not 0 < one.end - one.start <= _MAX_TEXT:
+                continue
             marks = marks_of(one.node)
-            if not 0 < one.end - one.start <= _MAX_TEXT or PUBLISHED.search(marks) is None:
+            if not marks or PUBLISHED.search(marks) is None:
                 continue
             others = any(map(is_other, chain(one.node, self._around_heading)))
             if not others and not self.is_elsewhere(one.start):

@@ -10,7 +10,8 @@ from selectolax.lexbor import LexborNode
 
 from curtsy.content.walk import BLOCKS, CELLS, PRE, PageTree, walk
 
-_SPECIAL = re.compile(r"([\\`*\[\]<])")
+_SPECIAL = re.compile(r"[\\`*\[\]<]")
+_ESCAPES = str.maketrans({char: f"\\{char}" for char in "\\`*[]<"})
 #: what would begin a heading, list, quotation, rule or fence; the group is what a backslash goes before
 _LINE_START = re.compile(r"(?:[0-9]{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-+>.)])(?=\s|$)|={3,}|-{3,}|~{3})")
 _HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
@@ -77,7 +78,7 @@ class _Writer:
 
     def text(self, content: str) -> None:
         is_code = self._pre or (self._spans and self._spans[-1][0] == "code")
-        self._pieces.append(content if is_code else _SPECIAL.sub(r"\\\1", content))
+        self._pieces.append(content if is_code else _escaped(content))
 
     def enter(self, tag: str, node: LexborNode) -> None:
         if tag in _SPANS:
@@ -178,7 +179,7 @@ class _Writer:
         alt, source = (attributes.get("alt") or "").strip(), (attributes.get("src") or "").strip()
         target = self._resolve(source) if alt and source and not source.startswith("data:") else None
         if target is not None:
-            label = _SPECIAL.sub(r"\\\1", " ".join(alt.split()))
+            label = _escaped(" ".join(alt.split()))
             self._pieces.append(f"![{label}]({_link(target)})")
 
     def _take(self) -> str:
@@ -263,6 +264,11 @@ def _protected(line: str) -> str:
     """The line so that it does not begin anything but a paragraph."""
     found = _LINE_START.match(line)
     return line if found is None else f"{line[: found.start(1)]}\\{line[found.start(1) :]}"
+
+
+def _escaped(text: str) -> str:
+    # A template of `sub` costs more than the search, and most text has none of these characters.
+    return text if _SPECIAL.search(text) is None else text.translate(_ESCAPES)
 
 
 def _start(node: LexborNode) -> int:

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from curtsy.content.charset import decode
-from curtsy.content.document import Document, charset_of, is_html, refresh_target, robots_tag
+from curtsy.content.charset import charset_of, decode
+from curtsy.content.document import Document
 from curtsy.content.encoding_labels import encoding_for
+from curtsy.content.head import is_html, refresh_target, robots_tag
 from curtsy.content.links import hrefs
 from curtsy.content.parser_limits import MAX_DEPTH, tame
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curtsy.content.document import Document, is_html, robots_tag
+from curtsy.content.document import Document
+from curtsy.content.head import is_html, robots_tag
 from curtsy.content.links import LinkMemo, hrefs
 from curtsy.content.sitemaps import sitemap
 from curtsy.rules.robots import Robots

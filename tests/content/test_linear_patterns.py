@@ -21,13 +21,14 @@ from adversary import inputs, is_steep
 
 import curtsy
 from curtsy.content.charset import charset_of
-from curtsy.content.document import Document, is_html, refresh_target, robots_tag
+from curtsy.content.document import Document
+from curtsy.content.head import is_html, refresh_target, robots_tag
 from curtsy.content.links import LinkMemo, hrefs
 from curtsy.content.needs_browser import needs_browser
 from curtsy.content.parser_limits import tame
-from curtsy.content.reading import read
 from curtsy.content.sitemaps import sitemap
 from curtsy.content.structured import tidy
+from curtsy.content.tree_reading import read
 from curtsy.extract.chunks import passages
 from curtsy.extract.prompts import plain, speaks_to_a_model
 from curtsy.grounding.dates import dates, times

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curtsy.content import page_scan, parser_limits
-from curtsy.content.reading import read, read_by_scan, read_tree
+from curtsy.content.reading import read_by_scan
+from curtsy.content.tree_reading import read, read_tree
 
 URL = "http://a.test/dir/page"
 GOLDEN = Path(__file__).parent.parent / "golden"

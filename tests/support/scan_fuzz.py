@@ -25,7 +25,8 @@ from typing import Any
 import build_scanner
 
 from curtsy.content import page_scan
-from curtsy.content.reading import Reading, read_by_scan, read_tree
+from curtsy.content.reading import Reading, read_by_scan
+from curtsy.content.tree_reading import read_tree
 
 _NAMES = (
     "a area link base meta title iframe html head body script style textarea xmp noembed noframes noscript svg math "

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from curtsy.api.notebook import page_html
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import Document
 from curtsy.content.documents.model import FileText, Limits
+from curtsy.content.head import is_html
 from curtsy.content.links import LinkMemo, hrefs
 from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import Page as StoredPage

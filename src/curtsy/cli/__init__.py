@@ -38,8 +38,8 @@ def main() -> None:
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     try:
-        # Imports create little garbage; collecting it at the usual rate costs a tenth of the start-up time.
-        gc.set_threshold(20_000, 20, 20)
+        # Imports create little garbage: commands.py collects it again once the command is imported.
+        gc.disable()
         from curtsy.cli.app import app  # behind the handler: Ctrl-C during this import must end with our exit code
 
         code = app(standalone_mode=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
@@ -66,7 +67,10 @@ class LazyCommand(TyperCommand):
 
     def load(self) -> Any:
         module, _, attribute = self._where.partition(":")
-        found = getattr(import_module(module), attribute)
+        try:
+            found = getattr(import_module(module), attribute)
+        finally:
+            collect_garbage()
         if not isinstance(found, typer.Typer):
             alone = Commands(self.help or "")
             alone.command(self.name, hidden=self.hidden, context=self._context)(found)
@@ -112,6 +116,13 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
             options = {one: (note, getattr(kind, one)) for one, note in kind.OPTIONS.items()}
             return replaced(command, name, options, kind)
     return command
+
+
+def collect_garbage() -> None:
+    """Collect garbage from now on, more seldom than usual. What was imported is not searched, not even at the exit."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def _write_parameters(parameters: list[Any], ctx: Any, formatter: Any) -> None:

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from curtsy.cli import next_commands, progress, seeds, show
 from curtsy.cli.crawl_options import From, Urls, project_of, request_of, with_crawl_options
-from curtsy.cli.live_output import Follower
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.cli.run_crawl import Ended, drive
 from curtsy.control.crawl_request import crawl_of
-from curtsy.control.explain_text import MEANINGS
 from curtsy.control.seeds import has_placeholder, is_public
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep, load, missing, of_environment
-from curtsy.export import pages
-from curtsy.export.live_files import check_free, held
-from curtsy.export.live_notes import notes_of
-from curtsy.export.targets import Target, target_of
 from curtsy.store import crawls
 from curtsy.store.engine import Store
+
+if TYPE_CHECKING:
+    from curtsy.export.targets import Target
 
 #: options that may change when a crawl is resumed; the others determine its URLs
 CHANGEABLE = {"delay_s", "per_host", "max_pages"}
@@ -111,8 +107,7 @@ def crawl(
         what, settings = _stored(resume, settings, config, data_dir, changed)
     else:
         what = crawl_of(request, settings, new_id())
-    target = target_of(out) if out is not None or resume is None else _output_before(what, settings)
-    _check_out(target, from_, config or of_environment(), settings)
+    target = None if out is None and resume is None else _target(out, what, from_, config, settings)
     ended = run_and_export(settings, what, _seeds(urls, from_, settings), target, processes, quiet, options, give_up)
     _finish(ended, settings, target, as_json)
 
@@ -130,13 +125,13 @@ def _seeds(urls: list[str] | None, from_: Path | None, settings: Settings) -> It
         yield url
 
 
-def _output_before(what: Crawl | str, settings: Settings) -> Target:
-    """The output that an interrupted crawl was writing, to continue it."""
-    found = notes_of(settings.data_dir, what if isinstance(what, str) else what.id)
-    if len(found) != 1:
-        return None
-    show.note(f"Continuing {found[0].path}")
-    return target_of(found[0].path)
+def _target(out: str | None, what: Crawl | str, from_: Path | None, config: Path | None, settings: Settings) -> Target:
+    """The output that --out names, or that an interrupted crawl was writing, to continue it."""
+    from curtsy.cli import live_output  # start-up: exports, for crawls with an output
+
+    if out is None and isinstance(what, str):
+        return live_output.output_before(what, settings)
+    return live_output.output_of(out, from_, config or of_environment(), settings)
 
 
 def _check_seeds(urls: list[str] | None, from_: Path | None, resume: str | None) -> None:
@@ -147,18 +142,6 @@ def _check_seeds(urls: list[str] | None, from_: Path | None, resume: str | None)
             "Give at least one URL, or --from FILE, or --resume ID. For example: curtsy crawl https://example.com/. "
             "To make a project that needs no options: curtsy init"
         )
-
-
-def _check_out(target: Target, from_: Path | None, config: Path | None, settings: Settings) -> None:
-    """Raise UsageError if the output would replace what the crawl reads or stores."""
-    if not isinstance(target, Path):
-        return
-    place = target.resolve()
-    for path, what in ((from_, "the file with the seeds"), (config, "the settings file")):
-        if path is not None and place == path.resolve():
-            raise UsageError(f"--out {target} is {what}, which the output would replace. Use another --out.")
-    if place.is_relative_to(settings.segments_dir.resolve()):
-        raise UsageError(f"--out {target} is in the folder with the stored pages. Use another --out.")
 
 
 def _check_changes(options: Mapping[str, Any]) -> None:
@@ -194,20 +177,16 @@ def run_and_export(
     give_up: bool = False,
 ) -> Ended:
     """Run a crawl and write its pages while it runs."""
-    follower = None
-    if out is not None:
-        chosen = pages.format_of(out, None)
-        pages.check_target(out, chosen)
-        if isinstance(out, Path):
-            check_free(out)
-        follower = Follower(settings, out, chosen)
     most = what.max_pages if isinstance(what, Crawl) else None
-    with held(out) if isinstance(out, Path) else nullcontext():
+    if out is None:
         with progress.for_terminal(quiet=quiet, most=most) as shown:
-            follow = None if follower is None else follower.follow
-            ended = drive(settings, what, seeds, shown, processes, options, give_up, follow)
-        if follower is not None:
-            follower.finish(ended.crawl, finished=not ended.interrupted)
+            return drive(settings, what, seeds, shown, processes, options, give_up)
+    from curtsy.cli import live_output  # start-up: exports, for crawls with an output
+
+    with live_output.following(settings, out) as follower:
+        with progress.for_terminal(quiet=quiet, most=most) as shown:
+            ended = drive(settings, what, seeds, shown, processes, options, give_up, follower.follow)
+        follower.finish(ended.crawl, finished=not ended.interrupted)
     return ended
 
 
@@ -219,8 +198,8 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
         show.document(show.ledger(ended.status) | records | {"counters": ended.counters})
         if ended.interrupted and out is not None:
             show.note(_SO_FAR.format(out))
-        elif not ended.interrupted and not ended.counts.pages:
-            show.note(_no_page(ended))
+        elif not ended.interrupted and ended.no_page is not None:
+            show.note(ended.no_page)
     else:
         print_summary(ended, settings, out)
     raise typer.Exit(ended.exit_code)
@@ -257,23 +236,7 @@ def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
     if n := ended.contradicted:
         choose = next_commands.command("review", "list", "--needs", "field")
         show.say(f"{show.number(n, 'record')} published without contradicted fields. Decide about them: {choose}")
-    if not counts.pages:
-        show.say(_no_page(ended))
+    if ended.no_page is not None:
+        show.say(ended.no_page)
     if counts.failed or counts.failed_stages:
         show.say(f"Show dead letters: {next_commands.command('failures', 'list', '--crawl', ended.crawl.id[:_SHORT])}")
-
-
-def _no_page(ended: Ended) -> str:
-    """Say why a crawl has no page, in one line."""
-    if (failure := ended.failure) is not None:
-        why = [f"{failure.url}: {failure.cause}{failure.detail and f' ({failure.detail})'}."]
-    elif ended.forbidden is not None:
-        url, rule = ended.forbidden
-        why = [f"{url}: robots.txt disallows it by the line {rule!r}."]
-    elif ended.missing is not None:
-        url, reason = ended.missing
-        why = [f"{url}: {MEANINGS.get(reason, reason)}. See `{next_commands.command('explain', url)}`."]
-    else:
-        reasons = sorted(ended.counts.skipped)
-        why = [f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in reasons]
-    return " ".join(("No page was fetched.", *why))

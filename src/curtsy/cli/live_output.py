@@ -3,23 +3,65 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 
-from curtsy.core.errors import CurtsyError, SegmentsUnavailable
+from curtsy.cli.show import note
+from curtsy.core.errors import CurtsyError, SegmentsUnavailable, UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
+from curtsy.export import pages
 from curtsy.export.live import LiveObject, LiveOutput, live_output
+from curtsy.export.live_files import check_free, held
+from curtsy.export.live_notes import notes_of
 from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.tables import Format
-from curtsy.export.targets import ObjectPlace
+from curtsy.export.targets import ObjectPlace, Target, target_of
 from curtsy.services.document_process import limits_of
 from curtsy.store.engine import Store
 
 #: seconds between two writes; on PostgreSQL each of them waits for the commits in progress
 EVERY_S = {"sqlite": 1.0, "postgresql": 5.0}
+
+
+def output_before(crawl: str, settings: Settings) -> Target:
+    """The output that an interrupted crawl was writing, to continue it."""
+    found = notes_of(settings.data_dir, crawl)
+    if len(found) != 1:
+        return None
+    note(f"Continuing {found[0].path}")
+    return target_of(found[0].path)
+
+
+def output_of(out: str | None, from_: Path | None, config: Path | None, settings: Settings) -> Target:
+    """The output that --out names. Raise UsageError if it would replace what the crawl reads or stores."""
+    target = target_of(out)
+    if not isinstance(target, Path):
+        return target
+    found = target.resolve()
+    for path, what in ((from_, "the file with the seeds"), (config, "the settings file")):
+        if path is not None and found == path.resolve():
+            raise UsageError(f"--out {target} is {what}, which the output would replace. Use another --out.")
+    if found.is_relative_to(settings.segments_dir.resolve()):
+        raise UsageError(f"--out {target} is in the folder with the stored pages. Use another --out.")
+    return target
+
+
+@contextmanager
+def following(settings: Settings, out: Path | ObjectPlace) -> Iterator[Follower]:
+    """Check the output, and keep it as long as the crawl runs."""
+    chosen = pages.format_of(out, None)
+    pages.check_target(out, chosen)
+    if not isinstance(out, Path):
+        yield Follower(settings, out, chosen)
+        return
+    check_free(out)
+    with held(out):
+        yield Follower(settings, out, chosen)
 
 
 class Follower:

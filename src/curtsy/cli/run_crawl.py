@@ -19,32 +19,27 @@ import uvloop
 
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, next_commands
 from curtsy.cli.keys_pressed import Keys
-from curtsy.cli.progress import Made, Progress
+from curtsy.cli.progress import Progress
 from curtsy.cli.show import note
-from curtsy.control import explain, retention, submit
-from curtsy.control.crawls import INTERRUPTED as INTERRUPTED_STATE
-from curtsy.control.crawls import elapsed_s
+from curtsy.control import submit
 from curtsy.core import clock
-from curtsy.core.errors import NoBrowser, StoreUnavailable, UnknownCrawl
-from curtsy.core.model import Counts, Crawl, CrawlState, Failure, UrlState
-from curtsy.core.observe import counters, log
+from curtsy.core.errors import NoBrowser, UnknownCrawl
+from curtsy.core.model import INTERRUPTED as STATE_INTERRUPTED
+from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.core.observe import counters
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag, end_by
 from curtsy.crawl import run
 from curtsy.fetch import chromium
-from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
-from curtsy.store import crawls, failures, outbox, records, summaries, url_queries, urls
-from curtsy.store.engine import Store, read
+from curtsy.store import crawls, summaries
+from curtsy.store.engine import Store
 
 #: after the drain, a helper has this long to commit and exit
 LEAVE_S = 20.0
 #: then this process has this long to close: an unavailable database is retried for 90 s
 CLOSE_S = 150.0
-#: seconds between two counts of records while they are made
-_RECORDS_S = 1.0
-
 #: states of a crawl that a process works on
 _UNFINISHED = (CrawlState.RUNNING, CrawlState.EXTRACTING)
 #: work that runs concurrently with a crawl until it is canceled
@@ -67,12 +62,8 @@ class Ended:
     records: dict[str, int] = field(default_factory=dict)
     #: published records with fields that need a decision
     contradicted: int = 0
-    #: of a crawl without a page: a URL that failed, and why
-    failure: Failure | None = None
-    #: of a crawl without a page: a URL that robots.txt forbids, and the line that does
-    forbidden: tuple[str, str] | None = None
-    #: of a crawl without a page: a seed that is done, and why it has no page
-    missing: tuple[str, str] | None = None
+    #: why it has no page
+    no_page: str | None = None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -85,7 +76,7 @@ class Ended:
     @property
     def state(self) -> str:
         """`interrupted` if no process works on it any more, although it has not ended."""
-        return INTERRUPTED_STATE if self.crawl.state in _UNFINISHED else self.crawl.state.value
+        return STATE_INTERRUPTED if self.crawl.state in _UNFINISHED else self.crawl.state.value
 
     @property
     def interrupted(self) -> bool:
@@ -136,7 +127,7 @@ def note_interrupted(settings: Settings, crawl: Crawl) -> None:
     """
     if settings.frontier_url is None and crawl.state in _UNFINISHED:
         with Store.open(settings.effective_store_url) as store:
-            store.run(crawls.note_reason, crawl.n, INTERRUPTED_STATE)
+            store.run(crawls.note_reason, crawl.n, STATE_INTERRUPTED)
 
 
 async def _drive(
@@ -168,19 +159,13 @@ async def _drive(
         if beside is not None:
             following = asyncio.create_task(beside(crawl))
         try:
-            await run.run(
-                built, crawl.n, shown.update, stop, tidy=lambda: retention.tidy(built), gives_up=lambda: keys.gives_up
-            )
+            await run.run(built, crawl.n, shown.update, stop, tidy=lambda: _tidy(built), gives_up=lambda: keys.gives_up)
         except NoBrowser as error:
             raise NoBrowser(f"{error}\n{next_commands.resume(crawl.id, keep(settings))}") from error
         if crawl.schema is not None or crawl.webhook is not None:
-            from curtsy.records import stages  # 0.14 s of start-up; few crawls make records
+            from curtsy.cli import make_records  # start-up: few crawls make records
 
-            watching = asyncio.create_task(_show_records(built.store, crawl, shown))
-            try:
-                await stages.run_all(built, crawl.n, stop)
-            finally:
-                watching.cancel()
+            await make_records.make(built, crawl, shown, stop)
     finally:
         end_by(settings.drain_s + LEAVE_S + CLOSE_S, UNAVAILABLE, asyncio.get_running_loop())
         if following is not None:
@@ -190,18 +175,10 @@ async def _drive(
     return dict(counters + helpers.counted)
 
 
-async def _show_records(store: Store, crawl: Crawl, shown: Progress) -> None:
-    """Show how many records there are, and how many pages or sites are left, until it is canceled."""
+def _tidy(built: backends.Services) -> None:
+    from curtsy.control import retention  # start-up: crawls of over an hour need it
 
-    def look(tx: Any) -> Made:
-        return Made(records.counts(tx, crawl.n, crawl.schema_hash), outbox.left(tx, crawl.n))
-
-    while True:
-        try:
-            shown.records(await read(store, look))
-        except StoreUnavailable as error:
-            log("progress_not_read", level="debug", error=str(error))
-        await asyncio.sleep(_RECORDS_S)
+    retention.tidy(built)
 
 
 def _check_renderer(settings: Settings, what: Crawl | str) -> None:
@@ -261,38 +238,31 @@ def _ended(store: Store, settings: Settings, id: str, counted: dict[str, int]) -
         except UnknownCrawl:
             raise Interrupted(INTERRUPTED) from None  # its first seeds were not written yet
         counts = crawls.counts(tx, crawl.n)
+        made, contradicted = ({}, 0) if crawl.schema is None else _records(tx, crawl)
         return Ended(
             crawl=crawl,
             counts=counts,
-            failure=None if counts.pages else _a_failure(tx, crawl.n),
-            forbidden=None if counts.pages else _a_forbidden_url(tx, crawl, settings),
-            missing=None if counts.pages else _a_missing_seed(tx, crawl),
+            no_page=None if counts.pages else _why_no_page(tx, crawl, counts, settings),
             hosts=summaries.hosts_of(tx, crawl.n),
             requested_hosts=summaries.requested_hosts(tx, crawl.n),
-            elapsed_s=elapsed_s(crawl, clock.now_ms()),
+            elapsed_s=crawl.elapsed_s(clock.now_ms()),
             counters=counted,
-            records=records.counts(tx, crawl.n, crawl.schema_hash) if crawl.schema is not None else {},
-            contradicted=records.with_contradicted_fields(tx, crawl.n, crawl.schema_hash),
+            records=made,
+            contradicted=contradicted,
         )
 
 
-def _a_failure(tx: Any, n: int) -> Failure | None:
-    found = failures.find(tx, crawl=n, limit=1) or failures.of_dead_hosts(tx, crawl=n, limit=1)
-    return found[0] if found else None
+def _records(tx: Any, crawl: Crawl) -> tuple[dict[str, int], int]:
+    """Its records by status, and how many are published with fields that need a decision."""
+    from curtsy.cli import make_records  # start-up: few crawls make records
+
+    return make_records.by_status(tx, crawl), make_records.contradicted(tx, crawl)
 
 
-def _a_forbidden_url(tx: Any, crawl: Crawl, settings: Settings) -> tuple[str, str] | None:
-    for url in url_queries.skipped(tx, crawl.n, "robots", 1):
-        facts = explain.of_url(tx, url, settings, crawl)
-        return None if facts.rule is None else (url, facts.rule)
-    return None
+def _why_no_page(tx: Any, crawl: Crawl, counts: Counts, settings: Settings) -> str:
+    from curtsy.cli import no_page  # start-up: explanations, for crawls without a page
 
-
-def _a_missing_seed(tx: Any, crawl: Crawl) -> tuple[str, str] | None:
-    for url in url_queries.seeds(tx, crawl.n, 1)[0]:
-        row = urls.get(tx, crawl.n, fingerprint(url))
-        return None if row is None or row.state != UrlState.DONE else (url, row.reason)
-    return None
+    return no_page.why(tx, crawl, counts, settings)
 
 
 def _handle_signals(stop: StopFlag, hint: str, helpers: Helpers) -> None:

@@ -31,7 +31,7 @@ def of_status(found: control.Status) -> Document:
         "scope": crawl.scope, "pages": crawl.pages, "request_id": crawl.request_id,
         "created": timestamp(crawl.created_ms), "started": timestamp(crawl.started_ms),
         "ended": timestamp(crawl.ended_ms),
-        "elapsed_s": round(control.elapsed_s(crawl, clock.now_ms()), 3),
+        "elapsed_s": round(crawl.elapsed_s(clock.now_ms()), 3),
         "counts": {
             "pages": counts.pages, "done": counts.done, "pending": counts.pending,
             "pending_render": counts.pending_render, "skipped": dict(counts.skipped), "failed": dict(counts.failed),

@@ -23,7 +23,7 @@ from curtsy.control.crawl_request import crawl_of, request_from
 from curtsy.control.hosts import resolve_host
 from curtsy.core import clock
 from curtsy.core.errors import Damaged, UsageError
-from curtsy.core.model import Crawl, Page, new_id
+from curtsy.core.model import INTERRUPTED, Crawl, Page, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.times import since_ms, timestamp
 from curtsy.export import bundle as bundles
@@ -105,7 +105,7 @@ class LocalBackend:
         """The status, with the state and reason that people see."""
         state = found.shown_state(control.attended(self.settings) if attended is None else attended)
         shown = documents.of_status(found) | {"state": state, "reason": found.shown_reason}
-        return shown | ({"pages_per_s": 0.0, "estimated_end": None} if state == control.INTERRUPTED else {})
+        return shown | ({"pages_per_s": 0.0, "estimated_end": None} if state == INTERRUPTED else {})
 
     def crawls(self, **filters: str | None) -> Iterable[Document]:
         now_ms, attended = clock.now_ms(), control.attended(self.settings)

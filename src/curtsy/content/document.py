@@ -6,7 +6,6 @@ bad content never raises.
 
 from __future__ import annotations
 
-import re
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,8 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from curtsy.content import structured
 from curtsy.content import text as prose
-from curtsy.content.charset import charset_of, decode, media_type
+from curtsy.content.charset import charset_of
+from curtsy.content.head import as_utf8, base_url_of, is_at_once, language_of, refresh_target, robots_words, title_of
 from curtsy.content.main_content import MainContent, PageType, main_content, outline
 from curtsy.content.markdown import markdown
 from curtsy.content.parser_limits import tame
@@ -26,30 +26,8 @@ from curtsy.content.walk import PageTree
 from curtsy.core.text_layout import Label, Visibility
 from curtsy.rules.urls import normalise, parse
 
-__all__ = ["Document", "charset_of", "is_html", "refresh_target", "robots_tag"]
-
-MAX_TITLE_LENGTH = 500
-_MAX_LANGUAGE_LENGTH = 35
-
-_BLANK = "\t\n\f\r "
 # What links and head data are read from. [href] covers a, area, link and base.
 _QUERY = "[href],meta,title,iframe,frame"
-_REFRESH = re.compile(
-    r"[\t\n\f\r ]*+([0-9]++|(?=\.))[0-9.]*+(?=[;,\t\n\f\r ]|\Z)[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+(.*)\Z", re.DOTALL
-)
-_REFRESH_URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
-
-#: a refresh after more seconds leaves time to read the page
-_AT_ONCE_S = 5
-_MAX_DIGITS = 5
-
-_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
-_UNKNOWN_TYPES = frozenset(("", "application/octet-stream", "unknown/unknown", "application/unknown", "*/*"))
-_HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|"
-    rb"body|br|p)[\t\n\f\r />])",
-    re.IGNORECASE,
-)
 
 _local = threading.local()
 
@@ -233,34 +211,7 @@ class _Head:
             self.nofollow = self.nofollow or "nofollow" in words or "none" in words
         elif (target := refresh_target(attributes)) is not None:
             self.refresh = self.refresh or target
-            self.leads_on = self.leads_on or (_is_at_once(attributes) and not _in_noscript(node))
-
-
-def as_utf8(body: bytes, charset: str) -> bytes:
-    """The body in UTF-8, or in another encoding if it is plain ASCII; without a byte order mark."""
-    if charset == "utf-8":
-        return body.removeprefix(b"\xef\xbb\xbf")
-    if charset[:3] != "utf" and body.isascii() and charset not in ("iso2022_jp", "replacement"):
-        return body
-    return decode(body, charset).encode("utf-8", "replace")
-
-
-def base_url_of(href: str | None, url: str) -> str:
-    """What the links of a page are relative to: its <base href>, if that can be used."""
-    if not href:
-        return url
-    base = parse(href, url)
-    # The standard ignores these two; no other scheme can be a base of crawlable links either, but they resolve to None.
-    return url if base is None or base.startswith(("data:", "javascript:")) else base
-
-
-def title_of(text: str) -> str:
-    return " ".join(text.split())[:MAX_TITLE_LENGTH]
-
-
-def language_of(attribute: str | None) -> str | None:
-    language = (attribute or "").strip()
-    return language if 0 < len(language) <= _MAX_LANGUAGE_LENGTH else None
+            self.leads_on = self.leads_on or (is_at_once(attributes) and not _in_noscript(node))
 
 
 def _in_svg(node: LexborNode) -> bool:
@@ -268,66 +219,8 @@ def _in_svg(node: LexborNode) -> bool:
     return parent is not None and parent.tag in ("svg", "g", "symbol", "defs")
 
 
-def refresh_target(attributes: dict[str, str | None]) -> str | None:
-    """The URL of a <meta http-equiv="refresh">, as written; None: another element, or it only reloads the page."""
-    kind = attributes.get("http-equiv")
-    if kind is None or kind.lower() != "refresh":
-        return None
-    found = _REFRESH.match(attributes.get("content") or "")
-    if found is None:
-        return None
-    target = found[2]
-    if prefix := _REFRESH_URL.match(target):
-        target = target[prefix.end() :]
-    if target[:1] in ("'", '"'):
-        target = target[1:].partition(target[0])[0]
-    return target.strip(_BLANK) or None
-
-
-def _is_at_once(attributes: dict[str, str | None]) -> bool:
-    found = _REFRESH.match(attributes.get("content") or "")
-    # Parsing a number with very many digits would take long.
-    return found is not None and len(found[1]) < _MAX_DIGITS and int(found[1] or 0) <= _AT_ONCE_S
-
-
 def _in_noscript(node: LexborNode) -> bool:
     above = node.parent
     while above is not None and above.tag != "noscript":
         above = above.parent
     return above is not None
-
-
-def robots_words(content: str) -> set[str]:
-    """The rules of a robots tag."""
-    return set(content.lower().replace(",", " ").split())
-
-
-def robots_tag(values: list[str], agent: str) -> tuple[bool, bool]:
-    """(noindex, nofollow) by X-Robots-Tag lines. "agent: rules" holds for that agent only, up to the next agent."""
-    noindex = nofollow = False
-    agent = agent.lower()
-    for value in values:
-        ours = True
-        for word in value.lower().split(","):
-            name, colon, rule = word.partition(":")
-            name = name.strip()
-            # Rules that have a value of their own; the date of unavailable_after may hold commas and colons.
-            if colon and name not in _RULES_WITH_VALUE and " " not in name:
-                ours = name == agent
-                word = rule
-            if ours:
-                words = robots_words(word)
-                noindex = noindex or "noindex" in words or "none" in words
-                nofollow = nofollow or "nofollow" in words or "none" in words
-    return noindex, nofollow
-
-
-_RULES_WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
-
-
-def is_html(content_type: str | None, body: bytes) -> bool:
-    """Whether a body is HTML: by its content type or, without a meaningful one, by its first bytes."""
-    kind = media_type(content_type)
-    if kind in _HTML_TYPES:
-        return True
-    return kind in _UNKNOWN_TYPES and _HTML_START.match(body[:1024]) is not None

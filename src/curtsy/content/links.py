@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Sequence
+from typing import TYPE_CHECKING
 
-from curtsy.content.document import Document, refresh_target
+from curtsy.content.head import refresh_target
 from curtsy.content.page_scan import without_fragment
 from curtsy.rules.folding import strip_session
 from curtsy.rules.urls import normalise
+
+if TYPE_CHECKING:
+    from curtsy.content.document import Document
 
 _BLANK = "\t\n\f\r "
 _LINK_RELATIONS = frozenset(("next", "canonical", "alternate"))

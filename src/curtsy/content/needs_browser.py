@@ -7,8 +7,10 @@ as much as a plain page and sends its host more requests, so in doubt the plain 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from curtsy.content.document import Document
+if TYPE_CHECKING:
+    from curtsy.content.document import Document
 
 #: a page with at least this number of words needs no browser
 ENOUGH_WORDS = 60

@@ -28,9 +28,9 @@ from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from curtsy.content.charset import charset_of
-from curtsy.content.document import Document, as_utf8, base_url_of, language_of, robots_words, title_of
-from curtsy.content.links import hrefs, with_encoded_queries, without_fragments
-from curtsy.content.needs_browser import has_scripts, needs_browser
+from curtsy.content.head import as_utf8, base_url_of, language_of, robots_words, title_of
+from curtsy.content.links import with_encoded_queries
+from curtsy.content.needs_browser import has_scripts
 from curtsy.content.page_scan import scan
 from curtsy.core import failpoints
 from curtsy.rules.urls import normalise
@@ -64,14 +64,8 @@ class Reading(NamedTuple):
     browser: str | None
 
 
-def read(body: bytes, content_type: str | None, url: str, agent: str, auto_render: bool) -> Reading:
-    """Never raises, whatever the bytes. A page that waits for a browser, and is to be indexed, has no links yet."""
-    reading = read_by_scan(body, content_type, url, agent, auto_render)
-    return read_tree(body, content_type, url, agent, auto_render) if reading is None else reading
-
-
 def read_by_scan(body: bytes, content_type: str | None, url: str, agent: str, auto_render: bool) -> Reading | None:
-    """The same as `read_tree`, at a tenth of its cost; None if a tree is needed."""
+    """The same as `tree_reading.read_tree`, at a tenth of its cost; None if a tree is needed."""
     if failpoints.slow_page:
         failpoints.be_slow(url)
     # Whether a page with scripts needs a browser depends on its text.
@@ -95,26 +89,6 @@ def read_by_scan(body: bytes, content_type: str | None, url: str, agent: str, au
         [] if nofollow else with_encoded_queries(found.links, charset),
         False,
         None,
-    )
-
-
-def read_tree(body: bytes, content_type: str | None, url: str, agent: str, auto_render: bool) -> Reading:
-    """What the page's tree says: `read` for pages that the scanner cannot read, or without it."""
-    if failpoints.slow_page:
-        failpoints.be_slow(url)
-    document = Document.parse(body, content_type, url, agent)
-    browser = needs_browser(document, body) if auto_render and not document.robots_noindex else None
-    return Reading(
-        document.title,
-        document.charset,
-        document.canonical,
-        document.language,
-        document.robots_noindex,
-        document.robots_nofollow,
-        document.base_url,
-        [] if document.robots_nofollow else list(without_fragments(hrefs(document))),
-        document.truncated,
-        browser,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from curtsy.core import clock
 from curtsy.core.claims import Usage
 from curtsy.core.errors import WrongState
-from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.core.model import INTERRUPTED, Counts, Crawl, CrawlState
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.services import crawl_lock
@@ -22,8 +22,6 @@ CHANGES = {
     CrawlState.RUNNING: (CrawlState.PAUSED,),
     CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING),
 }
-#: shown instead of `running` and `extracting` if no process works on the crawl
-INTERRUPTED = "interrupted"
 #: the page rate covers the last seconds, or the newest pages if there are more
 _RATE_S = 60
 _RATE_PAGES = 500
@@ -142,11 +140,6 @@ def rate_of(crawl: Crawl, n: int, since_ms: int | None, now_ms: int, most: int =
     begun_ms = max(crawl.started_ms or crawl.created_ms, now_ms - _RATE_S * 1000)
     window_ms = now_ms - (since_ms if n >= most and since_ms is not None else begun_ms)
     return n * 1000 / max(1000, window_ms)
-
-
-def elapsed_s(crawl: Crawl, now_ms: int) -> float:
-    """From start to end, or until now."""
-    return max(0, (crawl.ended_ms or now_ms) - (crawl.started_ms or crawl.created_ms)) / 1000
 
 
 async def pause(services: Services | None, store: Store, id: str) -> Crawl:

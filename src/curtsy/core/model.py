@@ -43,6 +43,10 @@ class Kind(StrEnum):
     ROBOTS = "r"  # robots.txt of an origin: belongs to the host, has no row in `urls`
 
 
+#: shown instead of the states `running` and `extracting` if no process works on the crawl
+INTERRUPTED = "interrupted"
+
+
 class Lane(StrEnum):
     """Classes of work, so that none starves another."""
 
@@ -150,6 +154,10 @@ class Crawl:
     def page_kind(self) -> Kind:
         """How to fetch a page of the crawl that is not known yet."""
         return Kind.BROWSER if self.render == "always" else Kind.PAGE
+
+    def elapsed_s(self, now_ms: int) -> float:
+        """From start to end, or until now."""
+        return max(0, (self.ended_ms or now_ms) - (self.started_ms or self.created_ms)) / 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from curtsy.content.document import robots_tag
+from curtsy.content.head import robots_tag
 from curtsy.core.model import SUBRESOURCE, BodyRef, NewUrl, Page, Request, UrlState
 from curtsy.core.outcome import Action
 from curtsy.crawl.results import Result, Returned

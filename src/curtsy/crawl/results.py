@@ -16,11 +16,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from curtsy.content.document import MAX_TITLE_LENGTH, is_html, robots_tag
 from curtsy.content.documents.model import FileText
 from curtsy.content.documents.sniff import kind_of
+from curtsy.content.head import MAX_TITLE_LENGTH, is_html, robots_tag
 from curtsy.content.parser_limits import is_heavy
-from curtsy.content.reading import ParseTimeout, Reading, read_by_scan, read_tree, within
+from curtsy.content.reading import ParseTimeout, Reading, read_by_scan, within
 from curtsy.content.sitemaps import Listing, SitemapContent, kind_of_xml, sitemap
 from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import Chain, Crawl, Entry, Kind, Lease, NewUrl, Page, hot_value
@@ -399,6 +399,8 @@ def _read_page(
             if reading is None:
                 if is_heavy(outcome.body):
                     return _Found(_KEPT, page=page, is_complete=False, is_heavy=True)
+                from curtsy.content.tree_reading import read_tree  # start-up: most crawls need no tree
+
                 reading = within(settings.parse_timeout_s, read_tree, *given)
         page = PageFacts(
             title=reading.title, charset=reading.charset, canonical=reading.canonical, language=reading.language,

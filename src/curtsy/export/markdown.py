@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from curtsy.content.document import is_html
 from curtsy.content.documents.model import Limits
+from curtsy.content.head import is_html
 from curtsy.core.model import Page
 from curtsy.export.page_rows import row_of
 from curtsy.services.stored_files import markdown_of

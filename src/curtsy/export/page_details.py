@@ -11,7 +11,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import Document
+from curtsy.content.head import is_html
 from curtsy.content.links import hrefs
 from curtsy.control import explain
 from curtsy.core.errors import UsageError

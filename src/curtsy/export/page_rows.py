@@ -8,8 +8,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from curtsy.content.charset import charset_of, decode
-from curtsy.content.document import is_html
 from curtsy.content.documents.model import Limits
+from curtsy.content.head import is_html
 from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Page

@@ -10,9 +10,10 @@ from typing import Any
 
 from curtsy.content import text as prose
 from curtsy.content.charset import charset_of, decode, media_type
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import Document
 from curtsy.content.documents.layout import FileLayout
 from curtsy.content.documents.model import FileText
+from curtsy.content.head import is_html
 from curtsy.content.structured import tidy
 from curtsy.core.claims import PageContext, Source, SourceKind
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout

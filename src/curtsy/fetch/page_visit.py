@@ -217,6 +217,8 @@ async def _fill(page: Page, gate: Gate) -> None:
 
 
 async def _is_empty(page: Page) -> bool:
+    from curtsy.content.tree_reading import read  # start-up: only crawls with a browser need it
+
     html = await _evaluate(page, _READ, _EMPTY_CHARS)
     if not isinstance(html, str):
         return False
@@ -225,7 +227,7 @@ async def _is_empty(page: Page) -> bool:
         return False
     given = (body, "text/html; charset=utf-8", page.url, "", True)
     try:
-        return reading.within(_READ_S, reading.read, *given).browser == "empty_root"
+        return reading.within(_READ_S, read, *given).browser == "empty_root"
     except reading.ParseTimeout:  # reading the whole page reports it
         return False
 

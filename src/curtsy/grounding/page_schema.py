@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import Document
 from curtsy.content.documents.model import FileText
+from curtsy.content.head import is_html
 from curtsy.core.model import Page
 from curtsy.grounding import page_evidence
 from curtsy.grounding.page_evidence import Cited

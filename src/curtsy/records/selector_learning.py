@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import Document
+from curtsy.content.head import is_html
 from curtsy.content.parser_limits import is_heavy
 from curtsy.content.reading import ParseTimeout, within
 from curtsy.core import clock

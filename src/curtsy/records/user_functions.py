@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import Document
+from curtsy.content.head import is_html
 from curtsy.core.errors import UsageError
 from curtsy.grounding import page_schema, rubrics, schema
 from curtsy.grounding.page_schema import Stored

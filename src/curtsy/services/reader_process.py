@@ -1,9 +1,9 @@
 """A separate process that reads heavy pages, so that a page which blocks the HTML parser ends only that process.
 
 `HeavyPageReader` starts it for the first heavy page and restarts it after it has ended. Any thread may use it, page by
-page. The process reads requests from standard input: a line of JSON, `{"task", "seconds", "bytes", ...}`, then the
-body. It answers each request with a line of JSON. The kernel kills it when a request exceeds its CPU time. It exits at
-end of input.
+page. The process, reader_child.py, reads requests from standard input: a line of JSON,
+`{"task", "seconds", "bytes", ...}`, then the body. It answers each request with a line of JSON. The kernel kills it
+when a request exceeds its CPU time. It exits at end of input.
 """
 
 from __future__ import annotations
@@ -11,17 +11,15 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
 import threading
 from typing import IO, Any, cast
 
-from curtsy.content.reading import ParseTimeout, Reading, read
+from curtsy.content.reading import ParseTimeout, Reading
 from curtsy.core.observe import count
 
-_MEMORY_BYTES = 4 << 30
 _ENVIRONMENT = (
     "PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CURTSY_SLOW_PAGE",
     "CURTSY_READER",
@@ -86,7 +84,7 @@ class HeavyPageReader:
             self._child = None
         if self._child is None:
             # -P: it must not import modules of the working directory. It gets no secrets from the environment.
-            command = [sys.executable, "-P", "-m", "curtsy.services.reader_process"]
+            command = [sys.executable, "-P", "-m", "curtsy.services.reader_child"]
             self._child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
@@ -114,31 +112,3 @@ class HeavyPageReader:
 
 heavy_page_reader = HeavyPageReader()
 atexit.register(heavy_page_reader.close)
-
-
-def _done(request: dict[str, Any], body: bytes) -> Any:
-    if request["task"] == "check":
-        from curtsy.extract.sources import sources_of  # start-up: only pages for records need it
-
-        sources_of("", request["url"], body, request["type"])
-        return None
-    return read(body, request["type"], request["url"], request["agent"], request["auto_render"])
-
-
-def main() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    for ignored in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(ignored, signal.SIG_IGN)  # its parent ends it
-    given, taken = sys.stdin.buffer, sys.stdout.buffer
-    while line := given.readline():
-        request = json.loads(line)
-        body = given.read(request["bytes"])
-        signal.setitimer(signal.ITIMER_VIRTUAL, request["seconds"])
-        answer = json.dumps(_done(request, body)).encode()
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        taken.write(answer + b"\n")
-        taken.flush()
-
-
-if __name__ == "__main__":
-    main()

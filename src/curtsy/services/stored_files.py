@@ -7,9 +7,10 @@ from hashlib import sha256
 from threading import Lock
 
 from curtsy.content.charset import charset_of, decode
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import Document
 from curtsy.content.documents.model import FileText, Limits
 from curtsy.content.documents.sniff import kind_of
+from curtsy.content.head import is_html
 from curtsy.services.document_process import documents
 
 #: short files that were read last are cached: a page's text and Markdown are often requested together

@@ -12,7 +12,7 @@ from curtsy.control import uploads
 from curtsy.control.crawl_request import CrawlRequest, crawl_of
 from curtsy.control.crawls import Status
 from curtsy.control.uploads import Part, Sender
-from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.core.model import INTERRUPTED, Counts, Crawl, CrawlState
 from curtsy.store import crawls, schedules
 from curtsy.store.crawls import CrawlFilter
 from curtsy.web.events import MOST_STREAMS
@@ -124,7 +124,7 @@ def _stored_states(state: str | None) -> tuple[CrawlState, ...]:
     """`interrupted` is not stored: it is how a crawl is shown that no process works on."""
     if state is None:
         return ()
-    return (CrawlState.RUNNING, CrawlState.EXTRACTING) if state == control.INTERRUPTED else (CrawlState(state),)
+    return (CrawlState.RUNNING, CrawlState.EXTRACTING) if state == INTERRUPTED else (CrawlState(state),)
 
 
 def _shown(tx: Any, crawl: Crawl, attended: bool) -> dict[str, str | None]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from flask import Response
 
 from curtsy.content.charset import charset_of, decode
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import Document
 from curtsy.content.documents.model import Limits
+from curtsy.content.head import is_html
 from curtsy.core.document_facts import PROBLEMS
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Page

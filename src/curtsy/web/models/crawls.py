@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from curtsy.control.crawl_request import CrawlRequest, Tag, Tags, Title
-from curtsy.control.crawls import INTERRUPTED, Status, usage_document
-from curtsy.core.model import MOST_RENDER
+from curtsy.control.crawls import Status, usage_document
+from curtsy.core.model import INTERRUPTED, MOST_RENDER
 from curtsy.core.settings import Settings
 from curtsy.web.models.fields import Time, Word, fill
 from curtsy.web.paging import Paged

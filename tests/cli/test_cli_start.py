@@ -28,6 +28,15 @@ def test_reading_the_command_line_imports_nothing_heavy(tmp_path: Path) -> None:
     assert found.stdout.strip() == "[]"
 
 
+def test_garbage_is_collected_once_a_command_is_imported(tmp_path: Path) -> None:
+    code = (
+        "import gc; gc.disable(); from curtsy.cli.app import app; app.commands['status'].load(); "
+        "print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True, check=True)
+    assert found.stdout.split() == ["True", "True"]
+
+
 def test_a_wrong_option_is_a_usage_error(tmp_path: Path) -> None:
     result = curtsy("crawl", "--no-such-option", cwd=tmp_path)
     assert result.returncode == 2

@@ -176,6 +176,11 @@ def test_the_api_process_imports_no_part_of_the_crawl_engine(module: str) -> Non
         ("curtsy.cli.app", ("sqlalchemy", "redis", "pydantic", "pycurl", "selectolax")),
         ("curtsy.services.reader_child", ("sqlalchemy", "redis", "pydantic", "pycurl")),
         ("curtsy.cli.crawl", ("curtsy.grounding", "curtsy.records", "curtsy.extract", "curtsy.client", "lxml")),
+        (
+            "curtsy.cli.crawl",
+            ("curtsy.export", "curtsy.content.main_content", "curtsy.content.structured", "selectolax"),
+        ),
+        ("curtsy.cli.crawl", ("curtsy.control.explain", "curtsy.control.retention", "curtsy.store.records")),
     ],
 )
 def test_an_entrance_imports_only_what_it_needs_at_once(module: str, unused: tuple[str, ...]) -> None:

@@ -31,6 +31,13 @@ def test_help_of_crawl_fits_two_screens_and_groups_its_options() -> None:
     assert any(line.startswith("  --scope") and "[default:" in " ".join(lines) for line in lines)
 
 
+def test_help_of_a_change_names_no_defaults_of_a_new_crawl() -> None:
+    added, changed = "\n".join(shown("schedules", "add")), "\n".join(shown("schedules", "edit"))
+    assert "--per-host" in changed
+    assert "[default: no limit]" in added
+    assert "[default:" not in changed.partition("Storage:")[0]
+
+
 @pytest.mark.parametrize("words", [("crawl",), ("submit",), ("schedules", "add"), ("export",), ("records",), ("up",)])
 def test_nothing_is_wrapped_to_a_narrow_column(words: tuple[str, ...]) -> None:
     lines = shown(*words)
@@ -75,8 +82,8 @@ def test_an_option_that_stands_for_a_setting_shows_its_default() -> None:
         ("up", "--processes"): settings["api_processes"].default,
         ("crawl", "--delay"): f"{settings['delay_s'].default:g}",
         ("crawl", "--per-host"): settings["per_host"].default,
-        ("crawl", "--llm"): "none",
-        ("extract", "--llm"): "none",
+        ("crawl", "--llm"): "from settings",
+        ("extract", "--llm"): "that of the crawl",
         ("demo", "--out"): "out/pages.jsonl",
     }
     for (command, option), default in shown_of.items():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_args
 
 import typer
 
@@ -42,7 +43,7 @@ _OPTIONS = {
     "proxy_pool": _option(_TEXT, "--proxy-pool", "Network", "NAME", "Use this pool of the setting `proxies`."),
     "schema": _option(_TEXT, "--schema", "Records", "SCHEMA", "Extract records: a name, module:Class or FILE.json."),
     "rubric": _option(_TEXT, "--rubric", "Records", "RUBRIC", "Score records: a name, FILE.toml or module:function."),
-    "llm": _option(_TEXT, "--llm", "Records", "MODEL", "Language model: none, local or endpoint.", "none"),
+    "llm": _option(_TEXT, "--llm", "Records", "MODEL", "Language model: none, local or endpoint.", "from settings"),
     "verify": _option(
         _FLAG, "--verify/--no-verify", "Records", None, "Let the model verify values that patterns found."
     ),
@@ -57,18 +58,28 @@ _NAMES = {"delay_s": "--delay", "max_pages": "--max-pages", "max_depth": "--max-
           "proxy_pool": "--proxy-pool", "judge_model": "--judge-model", "tags": "--tag"}  # fmt: skip
 
 
-def with_crawl_options(command: Callable[..., None]) -> Callable[..., None]:
+def with_crawl_options(command: Callable[..., None], *, defaults: bool = True) -> Callable[..., None]:
     """Adds the options of a crawl to a command, which gets those that were used as its argument `options`.
 
-    An option whose name is a parameter of the command is left out: a schedule has a name of its own.
+    An option whose name is a parameter of the command is left out: a schedule has a name of its own. The help has no
+    defaults if the command changes an existing crawl or schedule.
     """
     own = inspect.signature(command).parameters
-    offered = {name: (note, None) for name, note in _OPTIONS.items() if name not in own}
+    offered = {
+        name: (note if defaults else _without_default(note), None) for name, note in _OPTIONS.items() if name not in own
+    }
 
     def used(**values: Any) -> dict[str, Any]:
         return {name: value for name, value in values.items() if value not in (None, [])}
 
     return replaced(command, "options", offered, used)
+
+
+def _without_default(note: Any) -> Any:
+    kind, option = get_args(note)
+    option = copy(option)
+    option.show_default = False
+    return Annotated[kind, option]
 
 
 class Project(NamedTuple):

@@ -48,7 +48,9 @@ def extract(
     ] = None,
     llm: Annotated[
         str | None,
-        typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.", show_default="none"),
+        typer.Option(
+            "--llm", metavar="MODEL", help="Language model: none, local or endpoint.", show_default="that of the crawl"
+        ),
     ] = None,
     verify: Verify = None,
     judge_model: JudgeModel = None,

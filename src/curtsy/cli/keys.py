@@ -26,7 +26,9 @@ def create(
     scopes: Annotated[
         str,
         typer.Option(
-            "--scopes", metavar="read,write,admin", help="What it may do. write includes read; admin includes both."
+            "--scopes",
+            metavar="read,write,admin",
+            help="What it may do: read, write, admin, fast. write includes read; admin includes both.",
         ),
     ] = "read",
     expires: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -132,7 +133,7 @@ def run(shared: SharedOptions, schedule: Which) -> None:
 
 
 @app.command()
-@with_crawl_options
+@partial(with_crawl_options, defaults=False)
 def edit(
     options: dict[str, Any],
     shared: SharedOptions,

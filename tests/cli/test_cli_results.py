@@ -612,7 +612,8 @@ def read_only(crawled: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callab
     def shut() -> None:
         for folder in folders:
             folder.chmod(0o555)
-        for file in data.glob("curtsy.sqlite*"):
+        (data / "crawling.lock").touch()
+        for file in (*data.glob("curtsy.sqlite*"), data / "crawling.lock"):
             file.chmod(0o444)
         if os.geteuid() == 0:
             os.seteuid(NOBODY)

@@ -34,10 +34,11 @@ def holding(data_dir: Path) -> Iterator[None]:
 
 
 def is_held(data_dir: Path) -> bool:
-    """Whether a process crawls here."""
-    if not (data_dir / _NAME).exists():
+    """Whether a process crawls here. The folder may be read-only, so the file is not opened for writing."""
+    try:
+        tried = os.open(data_dir / _NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
         return False
-    tried = open_lock(data_dir / _NAME)
     try:
         fcntl.flock(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -141,7 +141,7 @@ $(AIRFLOW_SETUP): tests/airflow/requirements.txt
 airflow-setup: $(AIRFLOW_SETUP)
 
 test-airflow: $(AIRFLOW_SETUP)
-	@$(AIRFLOW)/bin/python -m pytest tests/airflow $(ARGS)
+	@$(AIRFLOW)/bin/python -m pytest -o cache_dir=$(AIRFLOW)/pytest-cache tests/airflow $(ARGS)
 
 check: $(SETUP)
 	@$(BIN)/ruff check --quiet .

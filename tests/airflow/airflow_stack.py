@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import closing, suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +32,10 @@ EXAMPLE = Path(curtsy.airflow.__file__).parent / "examples" / "crawl_process_rep
 MIGRATED = Path(sys.prefix) / "airflow-empty.db"
 #: tasks that may run at once; more than any test needs workers for
 PARALLELISM = 4
+
+
+class DatabaseLocked(AssertionError):
+    """Airflow waited in vain for another of its parts that writes to SQLite. It has changed nothing."""
 
 
 class Airflow:
@@ -86,6 +91,9 @@ class Airflow:
             shutil.copy(MIGRATED, self.home / "airflow.db")
         else:
             self.run("db", "migrate")
+        # Its parts share the file. Readers and a writer do not lock each other out then.
+        with closing(sqlite3.connect(self.home / "airflow.db")) as db:
+            db.execute("PRAGMA journal_mode = WAL")
         self.begin("api-server", "api-server")
         self.begin("dag-processor", "dag-processor")
         self.begin("scheduler", "scheduler", "--skip-serve-logs")
@@ -155,6 +163,13 @@ class Airflow:
     # Its API
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """The answer. Airflow's database on SQLite can be locked for longer than it waits: then it is asked again."""
+        for _ in range(5):
+            with suppress(DatabaseLocked):
+                return self._ask(method, path, body)
+        return self._ask(method, path, body)
+
+    def _ask(self, method: str, path: str, body: Any) -> Any:
         if self._token is None and path != "/auth/token":
             self._token = self.ask("GET", "/auth/token")["access_token"]
         headers = {"Content-Type": "application/json"}
@@ -166,7 +181,9 @@ class Airflow:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
-            raise AssertionError(f"{method} {path}: {error.code} {error.read()[:2000]!r}") from error
+            said = error.read()[:2000]
+            locked = error.code == HTTPStatus.INTERNAL_SERVER_ERROR and b"Database error" in said
+            raise (DatabaseLocked if locked else AssertionError)(f"{method} {path}: {error.code} {said!r}") from error
 
     def _answers(self) -> bool:
         try:

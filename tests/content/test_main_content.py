@@ -449,6 +449,111 @@ def test_posts_of_a_forum_are_found_by_names_in_camel_case() -> None:
     assert "Level 3" not in document.main_text()
 
 
+def test_ingredients_and_steps_that_a_reader_can_tick_off_are_content() -> None:
+    rows = "".join(
+        f'<li><input type="checkbox" id="i{n}"><label for="i{n}">{n} cups of flour type {n}</label></li>'
+        for n in range(4)
+    )
+    text = page(
+        f"""<article><h1>Bread of the harbor</h1><ul>{rows}</ul>{f"<p>{PARAGRAPH}</p>" * 4}
+        <form><label>Your name</label><input name="name"><button>Send</button></form></article>""",
+        title="Bread of the harbor",
+    ).main_text()
+    assert "3 cups of flour type 3" in text
+    assert "Your name" not in text
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '<li>2 cups of <a href="/flour">flour</a>, sifted twice</li><li>1 spoon of <a href="/salt">salt</a>, fine</li>'
+        '<li>4 whole <a href="/eggs">eggs</a> at room temperature</li><li>some water</li>',
+        '<li><a href="/f">Flour</a>: 200 g of it, sifted</li><li><a href="/s">Salt</a>: 1 spoon, not heaped</li>'
+        '<li><a href="/e">Eggs</a>: 4, at room temperature</li>',
+    ],
+)
+def test_lines_that_contain_links_are_no_teasers(rows: str) -> None:
+    body = f"<article><h1>Bread of the harbor</h1><ul>{rows}</ul>{f'<p>{PARAGRAPH}</p>' * 6}</article>"
+    text = page(body, title="Bread of the harbor", head='<meta property="og:type" content="article">').main_text()
+    assert "at room temperature" in text
+
+
+def test_the_column_of_a_text_may_be_named_after_the_column_beside_it() -> None:
+    text = page(
+        f"""<h1>The harbor is open again</h1>
+        <div class="article-content right-rail">{f"<p>{PARAGRAPH}</p>" * 2}</div><div>{f"<p>{PARAGRAPH}</p>" * 5}</div>
+        <div class="right-rail"><h3>Most read</h3><a href="/a">A story that many people have read</a></div>""",
+        title="The harbor is open again",
+    ).main_text()
+    assert text.count("the engineers say") == 7
+    assert "Most read" not in text
+
+
+@pytest.mark.parametrize("column", ['div class="left-col"', "aside"])
+def test_a_column_of_facts_within_an_article_is_content(column: str) -> None:
+    facts = "".join(f"<li>{n} spoons of sugar from the island</li>" for n in range(5))
+    text = page(
+        f"""<article><h1>Bread of the harbor</h1><div>
+        <{column}><h3>Ingredients</h3><ul>{facts}</ul></{column[:5].strip()}>
+        <div class="sidebar"><h3>Letter</h3>{PARAGRAPH}<input type="email"></div></div>
+        {f"<p>{PARAGRAPH}</p>" * 4}</article>""",
+        title="Bread of the harbor",
+    ).main_text()
+    assert "4 spoons of sugar" in text
+    assert "Letter" not in text
+
+
+def test_a_recipe_of_cookies_with_a_button_asks_for_no_consent() -> None:
+    text = page(
+        f"""<article><h1>A cake of cookies</h1><section><h4>Serves</h4><p>12</p><h4>Ingredients</h4><p>30 cookies</p>
+        <button>Print</button></section>{f"<p>{PARAGRAPH}</p>" * 4}</article>""",
+        title="A cake of cookies",
+    ).main_text()
+    assert "30 cookies" in text
+
+
+def test_names_and_titles_within_a_sentence_are_not_repetitions() -> None:
+    said = "<b>The harbor is open again</b> for ships of <i>the Northern Line</i>, say the engineers."
+    sentences = "".join(f"<p>{n}: {said}</p><p>{n}: {PARAGRAPH}</p>" for n in range(4))
+    text = page(
+        f"""<article><h1>The harbor is open again</h1>{sentences}
+        <p>Ask for the <b>Newsletter</b> <span>of the harbor office</span>, which is printed and free.</p></article>""",
+        title="The harbor is open again",
+    ).main_text()
+    assert text.count(": The harbor is open again for ships of the Northern Line, say") == 4
+    assert "Newsletter of the harbor office, which" in text
+
+
+def test_a_menu_may_have_more_prose_than_the_article() -> None:
+    teasers = "".join(f'<li><a href="/{n}">Story {n}</a><p>{PARAGRAPH}</p></li>' for n in range(20))
+    text = page(
+        f"""<nav><ul>{teasers}</ul></nav><div><h1>The harbor is open again</h1>
+        <div class="article-body">{f"<p>{PARAGRAPH}</p>" * 4}</div></div>""",
+        title="The harbor is open again",
+    ).main_text()
+    assert "Story 7" not in text
+    assert text.count("the engineers say") == 4
+
+
+@pytest.mark.parametrize(
+    ("head", "beside"),
+    [
+        ("", "<div><ul><li>75 ml of cream</li><li>2 eggs of a large size</li><li>200 g of butter, soft</li>"
+         "<li>150 g of sugar</li><li>30 g of cocoa, sifted</li></ul></div>"),
+        ('<script type="application/ld+json">{"@type": "Recipe"}</script>',
+         "<div><h2>Ingredients</h2><p>75 ml of cream</p><p>2 eggs of a large size</p><p>200 g of butter, soft</p>"
+         "<p>150 g of sugar</p><p>30 g of cocoa, sifted</p></div>"),
+    ],
+)  # fmt: skip
+def test_the_ingredients_beside_a_long_text_are_content(head: str, beside: str) -> None:
+    text = page(
+        f"""<h1>Bread of the harbor</h1><div>{beside}<div>{f"<p>{PARAGRAPH}</p>" * 12}</div></div>""",
+        title="Bread of the harbor",
+        head=f'<meta property="og:type" content="article">{head}',
+    ).main_text()
+    assert "30 g of cocoa" in text
+
+
 def test_captions_of_every_picture_and_repeated_titles_appear_once() -> None:
     pictures = "<div><img src=a.png><p>Storm over the harbor</p></div>" * 5
     html = (

@@ -26,6 +26,8 @@ _ENOUGH_PROSE = 300
 _ENOUGH = 0.25
 #: letters of a short text
 _LEAST_TEXT = 150
+#: labels outside of forms are fields to filter a list, or to choose a product, on other pages
+_WITH_FREE_LABELS = frozenset((PageType.ARTICLE, PageType.SERVICE, PageType.DOCUMENTATION))
 
 
 class Effort(Enum):
@@ -98,12 +100,14 @@ def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) ->
         return _thread(page, heading, posts, out | frame.posters())
     if effort is not Effort.ALL and kind is not PageType.COLLECTION:
         kind = PageType.LISTING
+    if kind in _WITH_FREE_LABELS:
+        out -= frame.free_labels()
     if kind is PageType.FORUM:
         out |= frame.posters()
     elif kind is not PageType.PRODUCT:
         out |= frame.comments()
     sums = Sums(page.elements, out, by_prose=effort is Effort.ALL and kind is not PageType.COLLECTION)
-    at = RootSearch(page, sums, out, kind, heading).root()
+    at = RootSearch(page, sums, out, kind, heading, signs.is_recipe).root()
     pruned = Pruning(page, sums, out, kind, groups, heading, signs.is_board).within(at)
     return Choice(
         type=kind,

@@ -15,6 +15,7 @@ from curtsy.content.main_content.outline import Element, Outline
 from curtsy.content.main_content.title import is_logo
 
 _TAGS = frozenset(("nav", "button", "dialog", "menu", "search", "footer", "label"))
+_BESIDE_TEXT = frozenset(("aside", "nav"))
 _ROLES = frozenset(
     ("navigation", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar", "toolbar",
      "tablist", "button", "menuitem", "progressbar", "slider", "status")
@@ -48,6 +49,8 @@ _LEAST_PARAGRAPHS = 2
 #: letters of prose, and share of links, of a text that is named as a control
 _LEAST_CONTROL_TEXT = 200
 _MOST_LINKED_CONTROL = 0.1
+#: letters of a column of facts
+_LEAST_FACTS = 100
 #: share of links in a part of a text
 _MOST_LINKED_TEXT = 0.3
 #: elements of a section that are searched for its heading
@@ -57,6 +60,8 @@ _LEAST_LINKED_PARAGRAPH = 0.2
 _NO_WORD = re.compile(r"[\W_]+")
 _MOST_BUTTON_LETTERS = 60
 _MOST_NOTICE_LETTERS = 600
+#: more are those of a recipe of cookies
+_MOST_NOTICE_HEADINGS = 1
 _LEAST_QUESTION = 10
 _BUTTON_TAGS = frozenset(("a", "div", "span", "p", "li"))
 _BUTTONS = 'button,[role="button"],[class*="btn"],[class*="button"],a[href^="#"],a[onclick]'
@@ -96,6 +101,19 @@ class Frame:
             return set()
         return self._sweep(lambda _, element: element.part is Part.COMMENTS and element.prose < 0.7 * self._prose)
 
+    def free_labels(self) -> set[int]:
+        """Return labels outside of forms: what a reader may tick off, as ingredients, or the question of an answer."""
+        return {
+            number
+            for number, element in enumerate(self._elements)
+            if element.tag == "label" and element.end > element.start and not self._is_in_form(number)
+        }
+
+    def _is_in_form(self, number: int) -> bool:
+        while number >= 0 and self._elements[number].tag != "form":
+            number = self._elements[number].parent
+        return number >= 0
+
     def posters(self) -> set[int]:
         """Return what a forum says about the authors of posts, and the buttons of posts."""
         return self._sweep(lambda _, element: names.is_poster(element.names) and element.prose < 0.1 * self._prose)
@@ -128,7 +146,7 @@ class Frame:
         # On a page with little prose, a notice may hold most of it.
         share = min(element.prose / self._prose, 2 * element.letters / self._letters)
         if share > _MOST[self._heading is not None]:
-            return self._is_sidebar_of_text(number, element)
+            return self._is_beside_text(number, element)
         tag, role = element.tag, (element.attributes.get("role") or "").lower()
         if (tag == "button" or role == "button") and _opens(element):
             return False
@@ -143,7 +161,8 @@ class Frame:
         if element.letters < _MOST_NOTICE_LETTERS and tag in ("div", "section", "p") and self._is_notice(element):
             return True
         if tag == "aside":
-            return _NOTE.search(element.names) is None and not self._is_text(number, element)
+            is_content = self._is_text(number, element) or self._has_facts(number, element)
+            return _NOTE.search(element.names) is None and not is_content
         if tag == "form":
             return share < 0.3 and element.letters < 0.4 * self._letters and _asks_reader(element)
         if tag == "p" and element.link_density < _LEAST_LINKED_PARAGRAPH:
@@ -152,6 +171,8 @@ class Frame:
 
     def _is_notice(self, element: Element) -> bool:
         """Whether an element asks for consent: it speaks of cookies and has a button."""
+        if element.headings > _MOST_NOTICE_HEADINGS:
+            return False
         said = self._text[element.start : element.end]
         return phrases.speaks_of_cookies(said) and element.node.css_first(_BUTTONS) is not None
 
@@ -159,7 +180,7 @@ class Frame:
         part = element.part
         if part is Part.UNKNOWN or part is Part.CONTENT:
             return False
-        if part is Part.SIDEBAR and element.tag in _NO_SIDEBARS:
+        if part is Part.SIDEBAR and (element.tag in _NO_SIDEBARS or self._has_facts(number, element)):
             return False
         if part is Part.META:
             # A list without links has facts: `14 km`, `3 rooms`.
@@ -171,11 +192,19 @@ class Frame:
             return self._is_last(number, element) and names.is_footer(element.names)
         if element.letters > _MOST_LETTERS * self._letters and element.link_density < _MOST_LINKED_LIST:
             return False
-        if part is Part.FRAME and element.prose > 0 and (_is_no_control(element) or names.is_content(element.names)):
+        if part is Part.FRAME and element.prose > 0 and _is_no_control(element):
+            return False
+        if part in (Part.FRAME, Part.SIDEBAR) and element.prose > 0 and names.is_content(element.names):
             return False
         if element.prose > 0 and element.link_density < _MOST_LINKED_TEXT and self._is_part_of_text(number, element):
             return False
         return not self._holds_title(number)
+
+    def _has_facts(self, number: int, element: Element) -> bool:
+        """Whether a column beside a text is a part of it: a heading and lines without links, in the same element."""
+        if element.link_density > _MOST_LINKED_CONTROL or not element.headings or not self._in_content[number]:
+            return False
+        return element.letters >= _LEAST_FACTS and element.node.css_first(_ASKS) is None
 
     def _is_last(self, number: int, element: Element) -> bool:
         """Whether an element without headings is the end of a page that has other text: a long legal notice."""
@@ -211,9 +240,9 @@ class Frame:
                 return _slug(id_) in _slug(said) and not phrases.leads_elsewhere(said)
         return False
 
-    def _is_sidebar_of_text(self, number: int, element: Element) -> bool:
-        """Whether a sidebar has more prose than the text beside it, which is marked as such."""
-        if not self._by_name or (element.part is not Part.SIDEBAR and element.tag != "aside"):
+    def _is_beside_text(self, number: int, element: Element) -> bool:
+        """Whether a sidebar or a menu has more prose than the text beside it, which is marked as such."""
+        if not self._by_name or (element.part is not Part.SIDEBAR and element.tag not in _BESIDE_TEXT):
             return False
         return not self._holds_title(number) and any(
             text >= element.stop or self._elements[text].stop <= number for text in self._marked_texts

@@ -48,6 +48,7 @@ _ARTICLES = frozenset(
     ("article", "newsarticle", "blogposting", "reportagenewsarticle", "analysisnewsarticle", "opinionnewsarticle",
      "techarticle", "scholarlyarticle", "liveblogposting", "review", "recipe", "howto", "medicalwebpage")
 )  # fmt: skip
+_RECIPES = frozenset(("recipe", "howto"))
 _FORUMS = frozenset(("discussionforumposting", "qapage", "question"))
 _LISTS = frozenset(("collectionpage", "searchresultspage", "itemlist", "offercatalog", "blog"))
 _FORUM_URL = re.compile(
@@ -87,6 +88,11 @@ class Signs:
     @property
     def is_article(self) -> bool:
         return not self.types.isdisjoint(_ARTICLES) or self.declared in ("article", "news", "blog", "og:article")
+
+    @property
+    def is_recipe(self) -> bool:
+        """Whether the page has lists that belong to its text: ingredients, tools, steps."""
+        return not self.types.isdisjoint(_RECIPES)
 
     @property
     def is_forum(self) -> bool:

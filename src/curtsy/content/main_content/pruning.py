@@ -25,6 +25,8 @@ _MOST_FACET = 600
 _MOST_OF_FACET = 0.2
 #: letters of a list of headlines beside the items of a list
 _MOST_HEADLINES = 500
+#: share of links in lines that are no teasers, and of lines that begin with one
+_MOST_LINKED_LINES = 0.5
 _DATELINE = 90
 _MOST_LINKS_OF_PRICE = 4
 #: share of the root that may be left out in addition
@@ -98,13 +100,20 @@ class Pruning:
             is_skipped = number in gone or number in self._out or element.tag in _NOT_REPEATED
             if is_skipped or number == self._heading:
                 number = element.stop
-            elif _REPEATED[0] < element.end - element.start < _REPEATED[1]:
+            elif _REPEATED[0] < element.end - element.start < _REPEATED[1] and self._is_whole_line(element):
                 times.setdefault(self._said(number), []).append(number)
                 number = element.stop
             else:
                 number += 1
         again = set(times.pop(title, ()))
         return again.union(*(places[1:] for places in times.values() if len(places) >= _LEAST_REPEATS))
+
+    def _is_whole_line(self, element: Element) -> bool:
+        """Whether an element is not a word of a line: a name in bold, the title in a sentence."""
+        return self._begins_line(element) and self._text[element.end : element.end + 1] in ("", "\n")
+
+    def _begins_line(self, element: Element) -> bool:
+        return self._text[max(0, element.start - 1) : element.start] in ("", "\n")
 
     def _said(self, number: int) -> str:
         return self._text[self._elements[number].start : self._elements[number].end].strip()
@@ -173,7 +182,19 @@ class Pruning:
         if self._elements[group.items[0]].tag == "p":
             return False
         least = 0.2 if self._kind is PageType.ARTICLE else 0.4
-        return self._sums.linked[number] > least * self._sums.letters[number]
+        linked = self._sums.linked[number] / self._sums.letters[number]
+        return linked > least and not (linked < _MOST_LINKED_LINES and self._are_lines(group))
+
+    def _are_lines(self, group: Group) -> bool:
+        """Whether items are lines that contain links, unlike teasers, which begin with one: `2 cups of [flour]`."""
+        items = [self._elements[item] for item in group.items]
+        if group.prose > 0 and sum(map(self._begins_with_link, items)) > _MOST_LINKED_LINES * len(items):
+            return False
+        return not any(item.headings or item.images for item in items)
+
+    def _begins_with_link(self, item: Element) -> bool:
+        within = self._elements[self._elements[item.parent].children[item.position] : item.stop]
+        return any(one.tag == "a" and one.start <= item.start for one in within)
 
     def _is_teaser(self, number: int) -> bool:
         """One link around a heading and more: another article, between the paragraphs of this one."""
@@ -221,7 +242,7 @@ class Pruning:
         """Return the elements under a heading that announces other pages, in order; empty: there is no such heading."""
         heading = self._elements[number]
         is_heading = heading.tag in _HEADINGS
-        if not is_heading and (heading.tag not in _LABELS or heading.children):
+        if not is_heading and (heading.tag not in _LABELS or heading.children or not self._begins_line(heading)):
             return []
         if heading.tag == "dt" and self._kind is PageType.DOCUMENTATION:
             return []  # `See also:` of a function

@@ -17,6 +17,10 @@ _TWIN = 0.2
 _LEAST_TITLES = 3
 #: letters of a section of a page about a service
 _LEAST_SECTION = 100
+#: share of links in a list of facts, and of the list in its part of the page
+_MOST_LINKED_FACTS = 0.1
+_LEAST_LISTED = 0.5
+_LISTS = frozenset(("ul", "ol", "dl", "table", "tbody"))
 _SECTIONS = frozenset(("div", "section", "article", "header", "main"))
 #: share of the page's weight that makes `main` the place to begin
 _MARKED = 0.4
@@ -61,14 +65,16 @@ class Sums:
 
 
 class RootSearch:
-    def __init__(self, page: Outline, sums: Sums, out: set[int], kind: PageType, heading: int | None) -> None:
+    def __init__(
+        self, page: Outline, sums: Sums, out: set[int], kind: PageType, heading: int | None, has_parts: bool
+    ) -> None:
         self._elements = page.elements
         self._sums = sums
         self._out = out
         self._is_article = kind is PageType.ARTICLE
         self._is_list = kind in (PageType.LISTING, PageType.COLLECTION)
         self._share = _HEIRS.get(kind, _HEIR)
-        self._is_service = kind is PageType.SERVICE
+        self._has_parts = has_parts or kind is PageType.SERVICE
         self._heading = heading
 
     def root(self) -> int:
@@ -103,7 +109,9 @@ class RootSearch:
         heir = max(children, key=self._sums.weight, default=None)
         if heir is None or self._elements[heir].tag in _NEVER:
             return None
-        if (self._is_list and self._has_twin(at, heir)) or (self._is_service and self._has_sections(at, heir)):
+        if (self._is_list and self._has_twin(at, heir)) or (self._has_parts and self._has_sections(at, heir)):
+            return None
+        if self._is_article and self._has_facts(at, heir):
             return None
         here = self._sums.weight(at)
         share = min(self._share, _HEIR_WITH_TITLE) if heir == led else self._share
@@ -139,6 +147,24 @@ class RootSearch:
             and self._sums.letters[child] >= _LEAST_SECTION
             and self._sums.linked[child] < 0.3 * self._sums.letters[child]
             for child in self._elements[at].children
+        )
+
+    def _has_facts(self, at: int, heir: int) -> bool:
+        """Whether another child is a list or a table without links: the ingredients beside the steps."""
+        return any(
+            child != heir
+            and child not in self._out
+            and self._sums.letters[child] >= _LEAST_SECTION
+            and self._sums.linked[child] < _MOST_LINKED_FACTS * self._sums.letters[child]
+            and self._consists_of_list(child)
+            for child in self._elements[at].children
+        )
+
+    def _consists_of_list(self, number: int) -> bool:
+        least = _LEAST_LISTED * self._sums.letters[number]
+        return any(
+            self._elements[within].tag in _LISTS and within not in self._out and self._sums.letters[within] > least
+            for within in range(number, self._elements[number].stop)
         )
 
     def _stands_out(self, at: int, heir: int) -> bool:

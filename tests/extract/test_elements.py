@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 
@@ -53,7 +54,7 @@ def test_elements_are_found(selector: Selector, texts: list[str]) -> None:
 
 def test_css_that_is_linear_needs_no_process() -> None:
     assert of(HTML).texts(Selector(css='main > h1, a[title="a b"]')) == ["Who we are", "y"]
-    assert elements._running is None
+    assert elements._child.id is None
     assert not is_light("main h1")
     assert not is_light("p:first-child")
     assert not is_light("p ~ p")
@@ -113,9 +114,9 @@ def test_an_expression_that_does_not_end_is_ended_and_others_continue(html: str,
     assert friendly.texts(Selector(css="main h1")) == ["Who we are"]
     assert hostile.texts(selector) == []
     assert counters["selector_stopped"] == before + 1
-    child = elements._running
+    child = elements._child.id
     assert hostile.texts(Selector(css="body div")) == []  # the page has had its time
-    assert elements._running is child
+    assert elements._child.id == child
     assert friendly.texts(Selector(css="main h1")) == ["Who we are"]
     assert counters["selector_stopped"] == before + 1
 
@@ -138,9 +139,9 @@ def test_pages_of_several_threads_are_not_mixed_up() -> None:
 def test_a_process_that_died_is_replaced() -> None:
     page = of(HTML)
     assert page.texts(Selector(css="main h1")) == ["Who we are"]
-    assert elements._running is not None
-    elements._running.kill()
-    elements._running.wait()
+    child = elements._child.start()
+    os.kill(child, signal.SIGKILL)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     assert page.texts(Selector(css="main h1")) == ["Who we are"]
 
 

@@ -11,21 +11,18 @@ from __future__ import annotations
 import atexit
 import itertools
 import json
-import os
 import re
-import subprocess
-import sys
 import threading
-from typing import IO, cast
+from typing import IO
 
 from curtsy.content.document import Document
+from curtsy.core.child_process import ChildProcess
 from curtsy.core.observe import count
 from curtsy.extract.selector_process import Element, css_elements
 from curtsy.grounding.schema_hints import Selector
 
 #: a longer evaluation means that the process was stopped or the machine suspended
 _MAX_WAIT_S = 120.0
-_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _ATTRIBUTE = re.compile(r"\[[^\]]*+\]?+")
 #: a step to any ancestor or sibling, and everything that counts elements or examines others
 _HEAVY = re.compile(r"[~(:]|[^\s>+,]\s+[^\s>+,]")
@@ -66,11 +63,14 @@ class Elements:
 
     def _asked(self, request: dict[str, str | None]) -> list[Element] | None:
         with _lock:
-            child = _child()
-            if (child.pid, self._number) != _sent.get("last"):
+            sent = _child.start(), self._number
+            if sent != _sent.get("last"):
                 request["html"] = self._document.tree.html or ""
-                _sent["last"] = child.pid, self._number
-            return _exchange(child, json.dumps(request))
+                _sent["last"] = sent
+            found = _child.ask(json.dumps(request).encode() + b"\n", b"", _MAX_WAIT_S, _answer)
+            if found is None:
+                _child.end()
+            return found
 
 
 def is_light(css: str) -> bool:
@@ -86,59 +86,15 @@ _lock = threading.Lock()
 _numbers = itertools.count()
 #: the process and the number of the page that was sent last
 _sent: dict[str, tuple[int, int]] = {}
-_running: subprocess.Popen[str] | None = None
-_running_in: int | None = None
+_child = ChildProcess("curtsy.extract.selector_process", grace_s=0)
 
 
-def _child() -> subprocess.Popen[str]:
-    global _running, _running_in
-    if _running is not None and _running_in == os.getpid() and _running.poll() is not None:
-        close()
-    if _running is None or _running_in != os.getpid():
-        # -P: do not import modules of the working directory. The environment is reduced: it may hold secrets.
-        _running = subprocess.Popen(
-            [sys.executable, "-P", "-m", "curtsy.extract.selector_process"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-        )  # fmt: skip
-        _running_in = os.getpid()
-    return _running
-
-
-def _exchange(child: subprocess.Popen[str], request: str) -> list[Element] | None:
-    """Return None if the process ended during the request."""
-    waiting = threading.Timer(_MAX_WAIT_S, child.kill)
-    waiting.start()
-    try:
-        given, taken = cast(IO[str], child.stdin), cast(IO[str], child.stdout)
-        given.write(request + "\n")
-        given.flush()
-        answer = taken.readline()
-    except OSError:
-        answer = ""
-    finally:
-        waiting.cancel()
-    if answer.endswith("\n"):
-        return [Element(text, tuple(chain)) for text, chain in json.loads(answer)]
-    _end(child)
-    return None
-
-
-def _end(child: subprocess.Popen[str]) -> None:
-    child.kill()
-    for pipe in (child.stdin, child.stdout):
-        try:
-            if pipe is not None:
-                pipe.close()
-        except OSError:
-            pass
-    child.wait()
+def _answer(taken: IO[bytes]) -> list[Element] | None:
+    line = taken.readline()
+    return [Element(text, tuple(chain)) for text, chain in json.loads(line)] if line.endswith(b"\n") else None
 
 
 @atexit.register
 def close() -> None:
     """End the process, if one was started."""
-    global _running
-    if _running is not None and _running_in == os.getpid():
-        _end(_running)
-    _running = None
+    _child.end()

@@ -11,23 +11,21 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import resource
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, TypeVar
 
 from curtsy.content.documents.model import Boxes, FileText, Limits, Problem
 from curtsy.content.documents.wire import box_bytes, from_wire, to_wire
+from curtsy.core.child_process import ChildProcess
 from curtsy.core.observe import count, log
 from curtsy.core.settings import Settings
 
-_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 #: files per process: a new process frees what readers leak
 _MOST_FILES = 200
 #: the text in JSON, twice (text and Markdown), with escapes
@@ -67,10 +65,7 @@ class Documents:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[bytes] | None = None
-        self._owner = 0
-        self._files = 0
-        self._late = False
+        self._child = ChildProcess("curtsy.services.document_process", grace_s=0.5, quiet=True)
         #: abort event of the file that is being read
         self._stop: threading.Event | None = None
 
@@ -81,9 +76,9 @@ class Documents:
     def facts(
         self, kind: str, body: bytes, content_type: str | None, limits: Limits, stop: threading.Event | None = None
     ) -> FileText:
-        """As `read`, without the text and its positions. `stop` ends it early (`abort`). For a scanned document, only
-        one
-        page is recognized: enough for its title, and to know that it has text.
+        """As `read`, without the text and its positions. `stop` ends it early (`abort`).
+
+        Of a scanned document, only one page is recognized: enough for its title, and to know that it has text.
         """
         limits = replace(limits, ocr_pages=1)
         return self._read({"kind": kind, "type": content_type, "facts": True}, body, limits, stop)
@@ -96,8 +91,8 @@ class Documents:
     def abort(self, stop: threading.Event) -> None:
         """Ends the call that has this event, from another thread."""
         stop.set()
-        if self._stop is stop and (child := self._child) is not None and self._owner == os.getpid():
-            child.kill()
+        if self._stop is stop:
+            self._child.kill()
 
     def _read(
         self, asked: dict[str, Any], body: bytes, limits: Limits, stop: threading.Event | None = None
@@ -116,13 +111,15 @@ class Documents:
             for _ in range(2):
                 if stop is not None and stop.is_set():
                     return None, "timeout"
-                answer = self._exchange(line, body, limits, receive)
+                # Wall time may be longer than CPU time, because the machine may be busy. A process that takes much
+                # longer hangs.
+                wait_s = 10 + 4 * limits.most_seconds
+                answer = self._child.ask(line, body, wait_s, lambda taken: receive(taken, limits))
                 if answer is not None:
-                    self._files += 1
-                    if self._files >= _MOST_FILES:
-                        self._end()
+                    if self._child.answers >= _MOST_FILES:
+                        self._child.end()
                     return answer, ""
-                problem = _problem_of(self._end(), self._late)
+                problem = _problem_of(self._child.end(), self._child.is_late)
                 if problem != "malformed":
                     break
                 count("document_process_died")  # an earlier file may have killed it: try once more in a new process
@@ -131,64 +128,12 @@ class Documents:
     @property
     def process_id(self) -> int | None:
         """The id of the current process, if one runs."""
-        return None if self._child is None else self._child.pid
+        return self._child.id
 
     def close(self) -> None:
         """Ends the process, if one was started here."""
         with self._lock:
-            self._end()
-
-    def _exchange(self, line: bytes, body: bytes, limits: Limits, receive: Receive[T]) -> T | None:
-        child = self._running()
-        self._late = False
-        # Wall time may be longer than CPU time, because the machine may be busy. A process that takes much longer
-        # hangs.
-        waiting = threading.Timer(10 + 4 * limits.most_seconds, self._kill, (child,))
-        waiting.start()
-        try:
-            given, taken = cast(IO[bytes], child.stdin), cast(IO[bytes], child.stdout)
-            given.write(line)
-            given.write(body)
-            given.flush()
-            return receive(taken, limits)
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
-            return None
-        finally:
-            waiting.cancel()
-
-    def _kill(self, child: subprocess.Popen[bytes]) -> None:
-        self._late = True
-        child.kill()
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._owner != os.getpid():
-            self._child = None
-        if self._child is None:
-            # -P: it must not import modules of the working directory. It gets no secrets from the environment.
-            command = [sys.executable, "-P", "-m", "curtsy.services.document_process"]
-            self._child = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            )  # fmt: skip
-            self._owner, self._files = os.getpid(), 0
-        return self._child
-
-    def _end(self) -> int | None:
-        """End the process if it still runs; returns its exit status."""
-        child, self._child = self._child, None
-        if child is None or self._owner != os.getpid():
-            return None
-        for pipe in (child.stdin, child.stdout):
-            try:
-                if pipe is not None:
-                    pipe.close()
-            except OSError:
-                pass
-        try:
-            return child.wait(0.5)  # it may just be ending
-        except subprocess.TimeoutExpired:
-            child.kill()
-            return child.wait()
+            self._child.end()
 
 
 documents = Documents()

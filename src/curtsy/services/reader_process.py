@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from curtsy.content.reading import ParseTimeout, Reading
+from curtsy.core.child_process import ChildProcess
 from curtsy.core.observe import count
 
-_ENVIRONMENT = (
-    "PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CURTSY_SLOW_PAGE",
-    "CURTSY_READER",
-)  # fmt: skip
 #: a process that takes longer was suspended, or the machine sleeps
 _MAX_WAIT_S = 120.0
 
@@ -33,8 +27,9 @@ class HeavyPageReader:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[bytes] | None = None
-        self._owner = 0
+        self._child = ChildProcess(
+            "curtsy.services.reader_child", grace_s=0.2, environment=("CURTSY_SLOW_PAGE", "CURTSY_READER")
+        )
 
     def read(
         self, seconds: float, body: bytes, content_type: str | None, url: str, agent: str, auto_render: bool
@@ -44,70 +39,30 @@ class HeavyPageReader:
         return Reading(*self._ask(seconds, given, body))
 
     def check(self, seconds: float, body: bytes, content_type: str | None, url: str) -> None:
-        """Whether the page's text and structured data can be read in that time; ParseTimeout if not."""
+        """Raises ParseTimeout if the page's text and structured data cannot be read in that time."""
         self._ask(seconds, {"task": "check", "type": content_type, "url": url}, body)
 
     def close(self) -> None:
         """Ends the process, if one was started here."""
         with self._lock:
-            self._end()
+            self._child.end()
 
     def _ask(self, seconds: float, given: dict[str, Any], body: bytes) -> Any:
         line = json.dumps({**given, "seconds": seconds, "bytes": len(body)}).encode() + b"\n"
         with self._lock:
             for _ in range(2):
-                answer = self._exchange(line, body)
-                if answer.endswith(b"\n"):
+                answer = self._child.ask(line, body, _MAX_WAIT_S, _line)
+                if answer is not None:
                     return json.loads(answer)
-                if self._end() == -signal.SIGVTALRM:
+                if self._child.end() == -signal.SIGVTALRM:
                     break
                 count("reading_process_died")
         raise ParseTimeout
 
-    def _exchange(self, line: bytes, body: bytes) -> bytes:
-        child = self._running()
-        waiting = threading.Timer(_MAX_WAIT_S, child.kill)
-        waiting.start()
-        try:
-            given, taken = cast(IO[bytes], child.stdin), cast(IO[bytes], child.stdout)
-            given.write(line)
-            given.write(body)
-            given.flush()
-            return taken.readline()
-        except OSError:
-            return b""
-        finally:
-            waiting.cancel()
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._owner != os.getpid():
-            self._child = None
-        if self._child is None:
-            # -P: it must not import modules of the working directory. It gets no secrets from the environment.
-            command = [sys.executable, "-P", "-m", "curtsy.services.reader_child"]
-            self._child = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            )  # fmt: skip
-            self._owner = os.getpid()
-        return self._child
-
-    def _end(self) -> int | None:
-        """End the process if it still runs; returns its exit status."""
-        child, self._child = self._child, None
-        if child is None or self._owner != os.getpid():
-            return None
-        for pipe in (child.stdin, child.stdout):
-            try:
-                if pipe is not None:
-                    pipe.close()
-            except OSError:
-                pass
-        try:
-            return child.wait(0.2)  # it may just be ending
-        except subprocess.TimeoutExpired:
-            child.kill()
-            return child.wait()
+def _line(taken: IO[bytes]) -> bytes | None:
+    line = taken.readline()
+    return line if line.endswith(b"\n") else None
 
 
 heavy_page_reader = HeavyPageReader()

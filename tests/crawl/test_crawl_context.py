@@ -7,7 +7,7 @@ from dataclasses import replace
 from curtsy.core.model import Crawl
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
-from curtsy.crawl.results import offered_sitemaps
+from curtsy.crawl.sitemap_links import offered_sitemaps
 from curtsy.rules.robots import Robots
 
 CRAWL = Crawl(n=1, id="one", request_id="r", members=frozenset({"a.test"}), version=1)

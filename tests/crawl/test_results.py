@@ -10,7 +10,7 @@ from curtsy.content.sitemaps import sitemap
 from curtsy.core.model import Crawl, Entry, Kind, Lane, Lease
 from curtsy.core.outcome import Action, Outcome
 from curtsy.core.settings import Settings
-from curtsy.crawl import results
+from curtsy.crawl import results, sitemap_links
 from curtsy.crawl.crawl_context import CrawlContext
 
 
@@ -32,7 +32,7 @@ def test_the_links_of_a_long_sitemap_come_in_slices(urls: int, slices: int | Non
     assert done.is_complete == (slices is None)
     if slices is not None:
         assert list(done.links) == []
-        found = list(results.sitemap_links(lease.entry.url, context, sitemap(body, 50_000)))
+        found = list(sitemap_links.sitemap_links(lease.entry.url, context, sitemap(body, 50_000)))
         assert len(found) == slices
         done = results.with_links(done, [link for some in found for link in some], ())
         assert done.is_complete

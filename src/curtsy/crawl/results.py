@@ -12,8 +12,7 @@ A URL passes through the crawl loop as one immutable value per step:
 from __future__ import annotations
 
 import random
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from curtsy.content.documents.model import FileText
@@ -21,31 +20,30 @@ from curtsy.content.documents.sniff import kind_of
 from curtsy.content.head import MAX_TITLE_LENGTH, is_html, robots_tag
 from curtsy.content.parser_limits import is_heavy
 from curtsy.content.reading import ParseTimeout, Reading, read_by_scan, within
-from curtsy.content.sitemaps import Listing, SitemapContent, kind_of_xml, sitemap
+from curtsy.content.sitemaps import Listing, kind_of_xml, sitemap
 from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import Chain, Crawl, Entry, Kind, Lease, NewUrl, Page, hot_value
 from curtsy.core.observe import count, log_crawl
 from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
+from curtsy.crawl.sitemap_links import (
+    LONG_SITEMAP_BYTES,
+    MAX_SITEMAP_URLS,
+    guessed_sitemap,
+    listings_of,
+    of_guess,
+    offered_sitemaps,
+    sitemap_links,
+)
 from curtsy.frontier.messages import Release, Times
 from curtsy.rules.decide import decide, next_chain
-from curtsy.rules.folding import Folding
 from curtsy.rules.politeness import effect
 from curtsy.rules.robots import Robots
 from curtsy.rules.robots_policy import RobotsDecision, decide_robots, host_effect, not_asked
-from curtsy.rules.urls import fingerprint, normalise, origin, short
+from curtsy.rules.urls import fingerprint, origin, short
 
-#: URLs used of one sitemap; the rest of a larger one is ignored
-MAX_SITEMAP_URLS = 50_000
-#: a longer sitemap, which may be compressed, is parsed in a thread: 50,000 links would stop the loop for 0.3 s
-LONG_SITEMAP_BYTES = 16_384
-_SLICE = 1000
 _KEPT = Decision(action=Action.DONE)
-#: the URL that is tried if robots.txt names no sitemap
-_SITEMAP_PATH = "/sitemap.xml"
-_SITEMAP_NAME = re.compile(r"(?i)sitemap[^/]*\Z|\.xml(?:\.gz)?\Z")
-_NO_SITEMAP = Decision(action=Action.DONE, reason="no_sitemap")
 #: faults that the URL did not cause: it returns to the head of its list
 UNSENT = frozenset({Fault.SLOT_EXPIRED, Fault.ADDRESS_BUSY, Fault.CANCELLED})
 
@@ -179,7 +177,7 @@ def of_url(
     entry = lease.entry
     decision = decide(outcome, entry.attempts, settings, chain=entry.chain, rng=rng)
     if entry.chain is not None and entry.chain.guess:
-        decision = _of_guess(decision, outcome)
+        decision = of_guess(decision, outcome)
     if context.crawl.cookies and outcome.started is not None:
         context.store_cookies(lease.host, entry.url, outcome)
     member, found = None, _Found(decision)
@@ -201,12 +199,12 @@ def of_url(
         if robots.sitemaps:
             sitemaps_of, links = where, [*links, *offered_sitemaps(robots, entry.url, context)]
         elif found.page is not None and settings.guess_sitemap:
-            sitemaps_of, links = where, [*links, *_guessed_sitemap(where, robots, context, settings)]
+            sitemaps_of, links = where, [*links, *guessed_sitemap(where, robots, context, settings)]
     return Result(
         lease=lease, fp=fingerprint(entry.url), decision=found.decision, outcome=outcome,
         effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
         links=links, page=found.page,
-        # A screenshot or Markdown is stored with the body: a page that brings one is written again.
+        # A screenshot is stored with the body: a page with a new one is written again.
         previous=None if outcome.screenshot is not None else previous,
         retry=found.retry, sitemaps_of=sitemaps_of,
         # A page that waits for a browser joins with its visit.
@@ -316,57 +314,6 @@ def _read_sitemap(entry: Entry, outcome: Outcome, context: CrawlContext, setting
     for some in sitemap_links(entry.url, context, content):
         links += some
     return _Found(decision, links, listings=listings_of(entry.url, content, context.folding))
-
-
-def listings_of(url: str, content: SitemapContent, folding: Folding) -> list[tuple[bytes, Listing]]:
-    """What the sitemap says about its URLs, by their fingerprints."""
-    found = ((normalise(href, url), listing) for href, listing in content.listings.items())
-    return [(fingerprint(folding.links(target)), listing) for target, listing in found if target is not None]
-
-
-def sitemap_links(url: str, context: CrawlContext, content: SitemapContent) -> Iterator[list[NewUrl]]:
-    """The links of a sitemap, in slices."""
-    for at in range(0, len(content.urls), _SLICE):
-        yield context.new_links(url, content.urls[at : at + _SLICE], 1)
-    if content.sitemaps:
-        yield _sitemap_rows(content.sitemaps, url, context)
-
-
-def _sitemap_rows(found: Sequence[str], url: str, context: CrawlContext) -> list[NewUrl]:
-    rows = []
-    for href in found:
-        target = normalise(href, url)
-        if target and (row := context.row(target, 1, Kind.SITEMAP)) is not None:
-            rows.append(row)
-    return rows
-
-
-def offered_sitemaps(robots: Robots, url: str, context: CrawlContext) -> list[NewUrl]:
-    """The sitemaps in scope that the origin's robots.txt names, until they are committed."""
-    if not context.crawl.sitemaps or origin(url) in context.sitemapped:
-        return []
-    return _sitemap_rows(robots.sitemaps, url, context)
-
-
-def _guessed_sitemap(where: str, robots: Robots, context: CrawlContext, settings: Settings) -> list[NewUrl]:
-    """The usual place of an origin's sitemap. Not in a crawl without a scope, which fetches few pages from many
-    origins.
-    """
-    url = where + _SITEMAP_PATH
-    if context.crawl.scope == "any" or not robots.allows(url, settings.agent):
-        return []
-    row = context.row(url, 1, Kind.SITEMAP, Chain(guess=True))
-    return [] if row is None else [row]
-
-
-def _of_guess(decision: Decision, outcome: Outcome) -> Decision:
-    """The site did not announce this sitemap: a failure is neither a dead letter nor retried, unless the URL did not
-    cause it. Only a sitemap, or a redirect to one, counts.
-    """
-    if decision.location is not None and not _SITEMAP_NAME.search(decision.location):
-        return _NO_SITEMAP
-    lacking = decision.action in (Action.DEAD, Action.SKIP) or decision.reason == "gone"
-    return _NO_SITEMAP if lacking or (decision.action is Action.RETRY and outcome.status) else decision
 
 
 def _joining(entry: Entry, context: CrawlContext) -> str | None:

@@ -20,7 +20,7 @@ from curtsy.core.observe import count, log_crawl
 from curtsy.core.outcome import Outcome
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
-from curtsy.crawl import results
+from curtsy.crawl import results, sitemap_links
 from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.results import Result
@@ -175,9 +175,9 @@ class SlowReading:
         try:
             # A sitemap may be fifty times as long as a page.
             limit_s = self._settings.parse_timeout_s * (1 + len(result.outcome.body) / 1e6)
-            content = await in_thread(within, limit_s, sitemap, result.outcome.body, results.MAX_SITEMAP_URLS)
-            listings = await in_thread(results.listings_of, url, content, context.folding)
-            for some in results.sitemap_links(url, context, content):
+            content = await in_thread(within, limit_s, sitemap, result.outcome.body, sitemap_links.MAX_SITEMAP_URLS)
+            listings = await in_thread(sitemap_links.listings_of, url, content, context.folding)
+            for some in sitemap_links.sitemap_links(url, context, content):
                 links += some
                 await asyncio.sleep(0)
         except ParseTimeout:

@@ -138,8 +138,8 @@ def test_the_last_tick_of_beat_is_known(server: Server) -> None:
         assert age_s < 5
 
     on(server, work)
-    assert beat_problem(None) == "no dispatcher (curtsy beat) has run in the last hour"
-    assert beat_problem(12.2) == "no dispatcher (curtsy beat) has run for 12 s"
+    assert beat_problem(None) == "Beat (curtsy beat) has not run in the last hour"
+    assert beat_problem(12.2) == "Beat (curtsy beat) has not run for 12 s"
     assert beat_problem(9.0) is None
 
 
@@ -153,7 +153,7 @@ def test_doctor_names_a_missing_beat(server: Server, tmp_path: Path) -> None:
 
     on(server, lambda _: asyncio.sleep(0))
     missing = beat()
-    assert "no dispatcher (curtsy beat) has run" in str(missing["found"])
+    assert "Beat (curtsy beat) has not run" in str(missing["found"])
     assert "curtsy beat" in str(missing["repair"])
     on(server, lambda fleet: fleet.mark_beat())
     assert beat()["found"] == "runs"

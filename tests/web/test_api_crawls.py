@@ -412,7 +412,7 @@ def test_readiness_names_the_part_that_is_unavailable(apps: Callable[..., Flask]
             "store": "ok",
             "frontier": "ok",
             "broker": "ok",
-            "beat": "no dispatcher (curtsy beat) has run in the last hour",
+            "beat": "Beat (curtsy beat) has not run in the last hour",
         },
     }
     away = apps(frontier_url="redis://127.0.0.1:1/0").test_client()
@@ -451,7 +451,7 @@ def test_an_object_store_that_answers_is_ready(apps: Callable[..., Flask], tmp_p
 
 def test_without_beat_explain_and_the_dashboard_say_so(client: FlaskClient) -> None:
     id = post(client, SEEDS).get_json()["id"]
-    missing = "No work starts: no dispatcher (curtsy beat) has run in the last hour"
+    missing = "No work starts: Beat (curtsy beat) has not run in the last hour"
     for query in ({"url": SEEDS[0]}, {"host": "a.test"}):
         why = client.get("/v1/explain", query_string=query).get_json()["why"]
         assert f"{missing}. Start it with: curtsy beat" in why

@@ -21,7 +21,6 @@ PRESCAN_BYTES = 1024
 #: no declaration is read after this many bytes
 _PRESCAN_LIMIT_BYTES = 128 * 1024
 
-_BLANK = b"\t\n\f\r "
 _HTTP_CHARSET = re.compile(r"""[;,]\s*charset\s*=\s*(?:"([^"]*)"?|'([^']*)'?|([^;,\s]+))""", re.IGNORECASE)
 _META_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^"'\t\n\f\r ;][^\t\n\f\r ;]*)|)"""

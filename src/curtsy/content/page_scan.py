@@ -20,7 +20,6 @@ _REFERENCE = re.compile(r"&(?:#(?:([0-9]++)|[xX]([0-9A-Fa-f]++));?+|([A-Za-z][A-
 _MAX_CODE = 0x10FFFF
 #: digits of the largest code point, in decimal; leading zeros are removed before they count
 _MAX_DIGITS = 7
-_LONGEST_NAME = max(map(len, html5))
 #: names that are references without a semicolon too
 _BARE = frozenset(name for name in html5 if not name.endswith(";"))
 _LONGEST_BARE = max(map(len, _BARE))

@@ -25,7 +25,7 @@ class Traced(Protocol):
 #: correlates API call, crawl, log lines, pages and failures
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
-#: process-wide counters, shown by --json and later by /metrics
+#: process-wide counters, shown by --json
 counters: Counter[str] = Counter()
 
 _SECRET_WORDS = ("authorization", "cookie", "password", "secret", "token", "api_key")

@@ -1,6 +1,6 @@
-"""Updates of hosts from a group of results, in the commit's transaction: times and delays, robots rules, and which
-hosts
-fail or answer again.
+"""Updates of hosts from a group of results, in the commit's transaction.
+
+They concern times and delays, robots rules, and which hosts fail or answer again.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import cache
@@ -39,9 +38,6 @@ from curtsy.rules.robots_policy import DENIED, refusal
 from curtsy.rules.urls import origin
 from curtsy.store.warc import WarcRecord
 
-Headers = tuple[tuple[str, str], ...]
-#: names of headers that describe the body as it was sent, or the connection
-_OF_BODY = re.compile(r"content-|transfer-|connection$|keep-alive$|trailer$|upgrade$|te$", re.IGNORECASE)
 #: a host whose crawl this process does not serve is not leased again for this long
 _FOREIGN_MS = 2_000
 _MAX_TROUBLED = 10_000

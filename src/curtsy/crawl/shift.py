@@ -383,7 +383,7 @@ class Shift:
         except EpochLost as error:
             await self._outages.recover(error)
         except FrontierUnavailable as error:
-            log("beat_failed", level="warning", error=str(error))
+            log("lease_renewal_failed", level="warning", error=str(error))
         else:
             # Leases of a group that was committed meanwhile, or that is being written, may be settled already.
             settled = {returned.result.lease.fence for returned in self._groups.writing}

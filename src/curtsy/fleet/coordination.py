@@ -204,8 +204,8 @@ class Fleet:
 def beat_problem(age_s: float | None) -> str | None:
     """A message about what is wrong with Beat; None while it runs."""
     if age_s is None:
-        return "no dispatcher (curtsy beat) has run in the last hour"
-    return f"no dispatcher (curtsy beat) has run for {age_s:.0f} s" if age_s > BEAT_LATE_S else None
+        return "Beat (curtsy beat) has not run in the last hour"
+    return f"Beat (curtsy beat) has not run for {age_s:.0f} s" if age_s > BEAT_LATE_S else None
 
 
 _BEAT = "{fleet}:beat"

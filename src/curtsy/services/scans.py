@@ -56,8 +56,7 @@ class Scans:
     - A scan is carried out by this process, or its lock in the frontier expires and the reaper hands it out again.
       That covers a scan that fails, a process that dies, and a command that ends without calling `start`.
     - Queues that could not be sent to the frontier (`put_back_later`) are put back as soon as it answers. If the
-    process
-      ends first, the sweep once a minute finds them: their rows are open in the store.
+      process ends first, the sweep once a minute finds them: their rows are open in the store.
 
     A scan may be carried out by any process, at any time, more than once. All methods belong to the loop's thread.
     """

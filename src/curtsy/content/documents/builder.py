@@ -187,9 +187,9 @@ class Builder:
 
     @contextmanager
     def recognizing(self) -> Iterator[None]:
-        """Context of recognizing the text of a page, which has a separate time limit. Ends the reading if the next page
-        may
-        take longer than the remaining time.
+        """Context of recognizing the text of a page, which has a separate time limit.
+
+        Ends the reading if the next page may take longer than the remaining time.
         """
         self.ocr = True
         self._seconds = self.limits.most_seconds

@@ -50,7 +50,6 @@ _ARTICLES = frozenset(
 )  # fmt: skip
 _RECIPES = frozenset(("recipe", "howto"))
 _FORUMS = frozenset(("discussionforumposting", "qapage", "question"))
-_LISTS = frozenset(("collectionpage", "searchresultspage", "itemlist", "offercatalog", "blog"))
 _FORUM_URL = re.compile(
     r"/(?:forums?|foren|foro|threads?|topics?|discussions?|questions|viewtopic|showthread|viewthread|t|community"
     r"|comments|board)[/.?]|[?&](?:topic|showtopic)=|//(?:forums?|discuss|community|answers|ask)\."

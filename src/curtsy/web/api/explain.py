@@ -44,7 +44,7 @@ def _explain_url(call: Call, query: ExplainQuery) -> Explanation:
 
 
 def _without_beat(call: Call) -> list[str]:
-    """Nothing is fetched while no dispatcher runs."""
+    """Nothing is fetched while Beat does not run."""
     if call.services is None:
         return []
     try:

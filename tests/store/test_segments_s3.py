@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 from collections.abc import Iterator
@@ -40,13 +41,16 @@ def bucket(server: str, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixture
 
 
 def _item(n: int) -> WarcItem:
+    """Every other body arrived as gzip."""
     body = b"body of page %d " % n * 50
+    coding = (("Content-Encoding", "gzip"),) if n % 2 else ()
     return WarcItem(
         url=f"https://a.test/{n}",
         fetched_ms=n,
         status=200,
-        headers=(("Content-Type", "text/plain"),),
+        headers=(("Content-Type", "text/plain"), *coding),
         body=body,
+        gzipped=gzip.compress(body, mtime=0) if coding else b"",
         sha256=hashlib.sha256(body).hexdigest(),
         request_head=b"GET / HTTP/1.1\r\n\r\n",
     )
@@ -84,6 +88,7 @@ def test_small_objects_are_merged_and_the_pages_follow(bucket: str, tmp_path: Pa
                 record = read_page(tx, segments, page)
                 assert record is not None
                 assert record.url == page.url
+                assert hashlib.sha256(record.body).hexdigest() == page.sha256
         assert delete_unreferenced(store, segments) == []
         assert len(delete_unreferenced(store, segments, older_than_s=-10)) == 4
         ((merged, size),) = segments.older_than(-10)

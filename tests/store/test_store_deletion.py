@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import random
 import signal
@@ -50,8 +51,6 @@ def is_valid(folder: Path) -> bool:
 
 def texts(folder: Path) -> bytes:
     """All that the segments say, decompressed."""
-    import gzip
-
     return b"".join(gzip.decompress(path.read_bytes()) for path in sorted(folder.iterdir()))
 
 
@@ -139,6 +138,20 @@ def test_a_body_that_others_refer_to_moves_to_the_oldest_of_them(
         kept = {page.id: page.same_as for _, page in pages.where(tx, "p.n > 0", {}, "p.n", 10)}
     assert kept == {page.id: None if page is oldest else oldest.id for page in made[1:]}
     assert texts(tmp_path / "segments").count(b"secret 1 ") == 1
+    assert is_valid(tmp_path / "segments")
+
+
+def test_a_gzip_body_moves_decoded_and_leaves_no_byte(store: Store, segments: Segments, tmp_path: Path) -> None:
+    """The response of the successor may have had another coding."""
+    crawl, text = stored.crawl(store), b"<p>secret words</p>" * 400
+    made = stored.add_pages(store, segments, crawl, [(f"https://a.test/{n}", text) for n in range(3)], gzipped=True)
+    packed = gzip.compress(text, mtime=0)
+    assert packed in texts(tmp_path / "segments")
+    unwanted(store, segments, fp=made[0].fp)
+    assert readable(store, segments) == {f"https://a.test/{n}@{crawl.n}": text for n in (1, 2)}
+    said = texts(tmp_path / "segments")
+    assert packed not in said
+    assert said.count(b"Content-Encoding: gzip") == said.count(b"X-Archive-Orig-Content-Encoding: gzip") == 2
     assert is_valid(tmp_path / "segments")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import warnings
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.core.errors import Damaged
+from curtsy.core.model import BodyRef
 from curtsy.store import warc
 from curtsy.store.warc import WarcItem
 
@@ -42,6 +44,13 @@ def _item(body: bytes = BODY, **values: object) -> WarcItem:
 
 def _file(*items: WarcItem) -> bytes:
     return warc.warcinfo("x.warc.gz") + b"".join(part for item in items for part in warc.records(item))
+
+
+def _gzipped(body: bytes = BODY, **values: object) -> WarcItem:
+    """The same page as it arrives from most servers."""
+    packed = gzip.compress(body, 6, mtime=0)
+    headers = (("Content-Type", "text/html"), ("content-encoding", "GZIP"), ("Content-Length", str(len(packed))))
+    return _item(body, gzipped=packed, **({"headers": headers} | values))
 
 
 def test_warcio_reads_every_record_and_confirms_the_digest() -> None:
@@ -180,6 +189,78 @@ def test_whatever_a_server_sends_is_stored_and_read_back(
     assert warc.read(warc.records(item)[1]).body == body
     for record in ArchiveIterator(io.BytesIO(_file(item)), check_digests="raise"):
         record.content_stream().read()
+
+
+def test_a_body_that_arrived_as_gzip_is_stored_as_it_arrived() -> None:
+    item = _gzipped()
+    _, response = warc.records(item)
+    assert item.gzipped in response
+    record = next(iter(ArchiveIterator(io.BytesIO(response), check_digests="raise")))
+    assert record.http_headers.get_header("Content-Encoding") == "GZIP"
+    assert record.http_headers.get_header("Content-Length") == str(len(item.gzipped))
+    assert record.rec_headers.get_header("WARC-Payload-Digest") is None
+    assert record.content_stream().read() == BODY
+    assert next(iter(FastIterator(io.BytesIO(response), parse_http=True))).reader.read() == item.gzipped
+    exported = FastIterator(io.BytesIO(warc.with_block_digest(response)), parse_http=True, verify_digests=True)
+    assert next(iter(exported)).reader.read() == BODY
+
+
+@given(
+    body=st.binary(max_size=3000),
+    headers=st.lists(
+        st.tuples(
+            st.text(max_size=20).filter(lambda name: name.strip().lower() != "content-encoding")
+            | st.sampled_from(
+                ["Content-Length", "X-Archive-Orig-Content-Encoding", "X-Decoded-Payload-Digest", "Vary"]
+            ),
+            st.text(max_size=40),
+        ),
+        max_size=6,
+    ),
+    at=st.integers(0, 6),
+)
+def test_nobody_sees_how_a_body_was_stored(body: bytes, headers: list[tuple[str, str]], at: int) -> None:
+    """Reading and exporting give what they give for a body that was stored decoded."""
+    url = "https://a.test/X-Decoded-Payload-Digest: sha256:00"
+    item = _gzipped(body, headers=(*headers[:at], ("Content-Encoding", "gzip"), *headers[at:]), url=url)
+    coded, plain = warc.records(item).response, warc.records(replace(item, gzipped=b"")).response
+    assert coded != plain
+    ids = {"warc-record-id": ""}
+    one, other = warc.read(coded), warc.read(plain)
+    assert replace(one, fields=one.fields | ids) == replace(other, fields=other.fields | ids)
+    exported = [gzip.decompress(warc.with_block_digest(member)) for member in (coded, plain)]
+    assert len(exported[0]) == len(exported[1])
+    told = [re.sub(rb"(urn:uuid|Block-Digest): ?\S+", b"", data) for data in exported]
+    assert told[0] == told[1]
+
+
+def test_a_revisit_of_a_gzip_body_is_like_any_other() -> None:
+    first = ("https://a.test/first", 1)
+    coded, plain = (warc.read(warc.records(item)[1]) for item in (_gzipped(same_as=first), _item(same_as=first)))
+    assert (coded.type, coded.body) == ("revisit", b"")
+    assert ("X-Archive-Orig-content-encoding", "GZIP") in coded.headers
+    assert coded.fields["warc-payload-digest"] == plain.fields["warc-payload-digest"]
+
+
+def test_the_start_of_a_response_is_found_behind_a_gzip_body() -> None:
+    first, second = warc.records(_gzipped()), warc.records(_gzipped(b"other " * 99))
+    assert warc.begins(b"".join((*first, second.before))) == len(first.before) + len(first.response)
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        gzip.compress(BODY)[:-1],
+        gzip.compress(BODY) + b"more",
+        gzip.compress(BODY) + gzip.compress(BODY),
+        gzip.compress(b"another"),
+        BODY,
+    ],
+)
+def test_gzip_that_is_not_the_body_is_damage(packed: bytes) -> None:
+    _, response = warc.records(replace(_gzipped(), gzipped=packed))
+    with pytest.raises(Damaged):
+        warc.read(response, BodyRef(segment="x.warc.gz", offset=1, length=2))
 
 
 def test_a_damaged_record_is_not_taken_for_a_body() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Sequence
 from typing import Any
@@ -26,10 +27,12 @@ def crawl(store: Store, state: CrawlState = CrawlState.FINISHED, **fields: Any) 
 
 
 def add_pages(
-    store: Store, segments: SegmentStore, crawl: Crawl, found: Sequence[tuple[str, bytes]], **fields: Any
-) -> list[Page]:
+    store: Store, segments: SegmentStore, crawl: Crawl, found: Sequence[tuple[str, bytes]], *, gzipped: bool = False,
+    **fields: Any,
+) -> list[Page]:  # fmt: skip
     """Pages (URL, body) with records in a segment; a body that an earlier one has becomes a revisit. Documents are
-    known by their bytes and their URL."""
+    known by their bytes and their URL. `gzipped`: the bodies arrived as gzip."""
+    coding = (("Content-Encoding", "gzip"),) if gzipped else ()
     firsts: dict[bytes, tuple[str, int]] = {}
     items, made = [], []
     for i, (url, body) in enumerate(found):
@@ -38,7 +41,8 @@ def add_pages(
         twin = None if same[0] == url else same
         items.append(
             WarcItem(
-                url=url, fetched_ms=at_ms, status=200, headers=(("Content-Type", "text/html"),), body=body,
+                url=url, fetched_ms=at_ms, status=200, headers=(("Content-Type", "text/html"), *coding), body=body,
+                gzipped=gzip.compress(body, mtime=0) if gzipped else b"",
                 sha256=digest, request_head=b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", facts=(("crawl", crawl.id),),
                 same_as=twin,
             )

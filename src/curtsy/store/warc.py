@@ -1,42 +1,42 @@
 """WARC 1.1 by hand: warcio's writer costs as much as all other work for a page. Its reader verifies our records in
 tests.
 
-Each record is a gzip member of its own. Bodies are stored decoded, so `Content-Encoding` and `Transfer-Encoding` are
-renamed `X-Archive-Orig-*` and `Content-Length` is that of the stored body. Per fetched URL: request, metadata, resource
-(the screenshot of a browser's visit, if requested), response (or revisit), in this order: so the end of the response
-is the end of all records of the URL. The document that a browser made of a page is its response; the metadata says
-so.
+Each record is a gzip member of its own. Bodies are decoded, so `Content-Encoding` and `Transfer-Encoding` are renamed
+`X-Archive-Orig-*` and `Content-Length` is that of the stored body. A body that arrived as gzip is stored as it arrived;
+reading its record decodes it, so that nothing else sees the difference (decision 174). Per fetched URL: request,
+metadata, resource (the screenshot of a browser's visit, if requested), response (or revisit), in this order: so the end
+of the response is the end of all records of the URL. The document that a browser made of a page is its response; the
+metadata says so.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
-from typing import NamedTuple, cast
-
-from isal import isal_zlib
-from isal.igzip_lib import IsalError
+from typing import NamedTuple
 
 from curtsy import __version__
 from curtsy.core import clock
 from curtsy.core.errors import Damaged
 from curtsy.core.model import BodyRef, Page, hot_value
-
-#: isal's fastest: level 1 saves 7 % of the bytes for a quarter more time (decision 17)
-_LEVEL = 0
+from curtsy.store.gzip_members import BROKEN, compressed, content, data_size, partly_stored, stored
 
 _GZIP = 31
 #: behind every record
 _END = b"\r\n\r\n"
-#: its stubs declare the class as an instance
-_BROKEN: tuple[type[Exception], ...] = (cast(type[Exception], IsalError), EOFError)
 _RENAMED = frozenset({"content-encoding", "transfer-encoding"})
+_PAYLOAD_DIGEST = "WARC-Payload-Digest"
+#: in its place where the body is stored as gzip, which has another digest
+_DECODED_DIGEST = "X-Decoded-Payload-Digest"
+_DECODED_LINE, _PAYLOAD_LINE = f"\r\n{_DECODED_DIGEST}: ".encode(), f"\r\n{_PAYLOAD_DIGEST}: ".encode()
+_CODING_LINE = re.compile(rb"\r\n(?=content-encoding:)", re.IGNORECASE)
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 #: characters that end a header line, for at least some readers
@@ -58,6 +58,8 @@ class WarcItem:
     body: bytes
     #: hex digest of the body
     sha256: str
+    #: the body as it arrived, one gzip member: it is stored in its place; empty: the body is stored
+    gzipped: bytes = b""
     #: request line and headers as sent, without credentials
     request_head: bytes = b""
     address: str | None = None
@@ -150,10 +152,10 @@ def _resource(what: str, kind: str, data: bytes, own_id: str, response_id: str, 
 
 
 def _response(item: WarcItem, record_id: str, shared: str) -> bytes:
-    head, body = _http_head(item), item.body
-    kind, extra = "response", ""
+    kind, extra, gzipped = "response", "", item.gzipped
+    body = gzipped or item.body
     if item.same_as is not None:
-        kind, body = "revisit", b""
+        kind, body, gzipped = "revisit", b"", b""
         profile = "server-not-modified" if item.status == 304 else "identical-payload-digest"
         extra = (
             f"WARC-Profile: {_PROFILE}{profile}\r\nWARC-Refers-To-Target-URI: {_line(item.same_as[0])}\r\n"
@@ -163,48 +165,52 @@ def _response(item: WarcItem, record_id: str, shared: str) -> bytes:
         extra += f"WARC-Truncated: {item.truncated}\r\n"
     if item.protocol:
         extra += f"WARC-Protocol: {item.protocol}\r\n"
+    head = _http_head(item, gzipped)
+    digest = _DECODED_DIGEST if gzipped else _PAYLOAD_DIGEST
     fields = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\n{shared}{extra}"
-        f"WARC-Payload-Digest: sha256:{item.sha256}\r\nContent-Type: application/http;msgtype=response\r\n"
+        f"{digest}: sha256:{item.sha256}\r\nContent-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(head) + len(body)}\r\n\r\n"
-    )
+    ).encode()
     # All parts are joined at once: a body is copied once.
-    data = b"".join((fields.encode(), head, body, _END))
-    return _compress(data)
+    return partly_stored(fields + head, gzipped, _END) if gzipped else compressed(b"".join((fields, head, body, _END)))
 
 
-def _http_head(item: WarcItem) -> bytes:
+def _http_head(item: WarcItem, gzipped: bytes) -> bytes:
     length = str(len(item.body))
-    if len(_known_lines) > _MAX_KNOWN_LINES:
-        _known_lines.clear()
+    known_lines = _known_coded_lines if gzipped else _known_lines
+    if len(known_lines) > _MAX_KNOWN_LINES:
+        known_lines.clear()
     lines = [f"HTTP/1.1 {item.status} {_PHRASES.get(item.status, 'Unknown')}\r\n"]
     for pair in item.headers:
-        line = _known_lines.get(pair)
+        line = known_lines.get(pair)
         if line is None:
-            line = _head_line(pair)
+            line = _head_line(pair, coded=bool(gzipped))
             if len(line) <= _MAX_KNOWN_BYTES:
-                _known_lines[pair] = line
+                known_lines[pair] = line
         if line:
             lines.append(line)
         elif pair[1].strip() != length:
             lines.append(_lines([("X-Archive-Orig-" + pair[0], pair[1])]))
     # A revisit (and an answer to HEAD or 304) has no body of its own; its length would mislead readers.
-    lines.append(f"Content-Length: {length}\r\n\r\n" if item.same_as is None else "\r\n")
+    lines.append(f"Content-Length: {len(gzipped) or length}\r\n\r\n" if item.same_as is None else "\r\n")
     return "".join(lines).encode("latin-1", "replace")
 
 
 #: most headers are the same from page to page: their lines are cached
 _known_lines: dict[tuple[str, str], str] = {}
+_known_coded_lines: dict[tuple[str, str], str] = {}
 _MAX_KNOWN_LINES, _MAX_KNOWN_BYTES = 4096, 200
 
 
-def _head_line(pair: tuple[str, str]) -> str:
+def _head_line(pair: tuple[str, str], *, coded: bool) -> str:
     """A header as it is stored; empty for a length, which is that of the stored body."""
     name, value = pair
     low = name.lower()
     if low == "content-length":
         return ""
-    return _lines([("X-Archive-Orig-" + name, value) if low in _RENAMED else pair])
+    renamed = low in _RENAMED and not (coded and low == "content-encoding")
+    return _lines([("X-Archive-Orig-" + name, value) if renamed else pair])
 
 
 def _lines(pairs: Headers) -> str:
@@ -253,8 +259,6 @@ def warc_date(ms: int) -> str:
     return f"{_second(ms // 1000)}.{ms % 1000:03}Z"
 
 
-#: of deflate
-_STORED_BLOCK = 65_535
 #: records are searched in parts of this number of bytes
 _PART = 16_384
 
@@ -268,20 +272,11 @@ def blank(length: int) -> bytes:
         f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {_ids.take()[0]}\r\n"
         f"WARC-Date: {warc_date(clock.now_ms())}\r\nContent-Type: text/plain\r\nContent-Length: "
     )
-    # Header and trailer of gzip, and five bytes per block; the length has ten digits whatever it is.
-    blocks = max(1, -(-(length - 18) // (_STORED_BLOCK + 5)))
-    head = len(fields) + 10 + 4
-    padding = length - 18 - 5 * blocks - head - len(_END)
+    # The length has ten digits whatever it is.
+    padding = data_size(length) - len(fields) - 10 - 4 - len(_END)
     if padding < 0:
         raise ValueError(f"{length} bytes are too few for a record")
-    data = f"{fields}{padding:010}\r\n\r\n".encode() + b" " * padding + _END
-    parts = [b"\x1f\x8b\x08\0\0\0\0\0\0\xff"]
-    for n in range(blocks):
-        part = data[n * _STORED_BLOCK : (n + 1) * _STORED_BLOCK]
-        size = len(part).to_bytes(2, "little")
-        parts += (bytes([n == blocks - 1]), size, bytes(b ^ 0xFF for b in size), part)
-    parts.append(zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little"))
-    return b"".join(parts)
+    return stored(f"{fields}{padding:010}\r\n\r\n".encode() + b" " * padding + _END)
 
 
 def begins(data: bytes) -> int:
@@ -313,10 +308,9 @@ def with_block_digest(member: bytes) -> bytes:
 
     Stored records have only a digest of their body: a second pass over every body would cost 5 % of a crawl's CPU.
     """
-    data = isal_zlib.decompress(member, wbits=_GZIP)
-    head, _, rest = data.partition(b"\r\n\r\n")
+    head, _, rest = _opened(member).partition(b"\r\n\r\n")
     digest = hashlib.sha256(rest[: -len(_END)]).hexdigest()
-    return _compress(b"%s\r\nWARC-Block-Digest: sha256:%s\r\n\r\n%s" % (head, digest.encode(), rest))
+    return compressed(b"%s\r\nWARC-Block-Digest: sha256:%s\r\n\r\n%s" % (head, digest.encode(), rest))
 
 
 def revisit(record: WarcRecord, page: Page) -> bytes:
@@ -335,12 +329,31 @@ def ms_of(date: str) -> int:
 
 
 def _member(fields: bytes, block: bytes) -> bytes:
-    return _compress(fields + block + _END)
+    return compressed(fields + block + _END)
 
 
-def _compress(data: bytes) -> bytes:
-    member: bytes = isal_zlib.compress(data, _LEVEL, wbits=_GZIP)
-    return member
+def _opened(member: bytes) -> bytes:
+    """The bytes of a stored record with its body decoded: what would be stored if the body had not arrived as gzip."""
+    try:
+        data = content(member)
+        end = data.find(b"\r\n\r\n")
+        head = data[:end]
+        return _decoded(head, data[end + 4 :]) if _DECODED_LINE in head else data
+    except BROKEN as error:
+        raise Damaged(f"A stored record cannot be decompressed: {error}.") from error
+
+
+def _decoded(fields: bytes, block: bytes) -> bytes:
+    http, _, coded = block.removesuffix(_END).partition(b"\r\n\r\n")
+    body = content(coded)
+    http = _with_length(_CODING_LINE.sub(b"\r\nX-Archive-Orig-", http, count=1), len(body)) + b"\r\n\r\n"
+    fields = _with_length(fields.replace(_DECODED_LINE, _PAYLOAD_LINE), len(http) + len(body))
+    return b"".join((fields, b"\r\n\r\n", http, body, _END))
+
+
+def _with_length(head: bytes, length: int) -> bytes:
+    """These header lines with another Content-Length, which is the last one."""
+    return b"%s\r\nContent-Length: %d" % (head.rpartition(b"\r\n")[0], length)
 
 
 def read(member: bytes, ref: BodyRef | None = None) -> WarcRecord:
@@ -354,11 +367,7 @@ def read(member: bytes, ref: BodyRef | None = None) -> WarcRecord:
 
 
 def _read(member: bytes) -> WarcRecord:
-    try:
-        data = isal_zlib.decompress(member, wbits=_GZIP)
-    except _BROKEN as error:
-        raise Damaged(f"A stored record cannot be decompressed: {error}.") from error
-    head, _, rest = data.partition(b"\r\n\r\n")
+    head, _, rest = _opened(member).partition(b"\r\n\r\n")
     fields = {name.lower(): value for name, value in _pairs(head.decode("utf-8", "replace"))}
     told = fields.get("content-length", "")
     length = int(told) if told.isdecimal() else -1

@@ -17,6 +17,7 @@ FAULTS = (
     "robots-disallow", "robots-404", "robots-redirect-host", "robots-elsewhere", "redirect-chain", "redirect-loop",
     "redirect-host", "redirect-target", "retry-after-seconds", "flapping-500", "gone", "refused", "noindex",
     "duplicates", "hang", "connection-close", "keepalive-resend", "cookie-redirect", "sitemap-index",
+    "gzip",
 )  # fmt: skip
 #: everything short: after a kill a host rests for seconds, not for half a minute
 SETTINGS = f"""

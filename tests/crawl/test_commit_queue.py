@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from curtsy.core.model import Entry, Lane, Lease
-from curtsy.core.outcome import HostEffect
+from curtsy.core.outcome import HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl import commit_queue
 from curtsy.crawl.commit_queue import CommitQueue
@@ -51,6 +51,15 @@ def test_a_group_is_handed_over_when_it_is_full_or_all_is_quiet() -> None:
     bring(quiet, result(1))
     quiet.hand_over(idle=True)
     assert not quiet.is_begun
+
+
+def test_both_forms_of_a_body_count_as_its_bytes() -> None:
+    for gzipped, full in ((b"", False), (bytes(200_000), True)):
+        some = groups(Settings(commit_mb=1, commit_s=1000))
+        outcome = Outcome(url="https://a.example/1", body=bytes(900_000), gzipped=gzipped, ended=1.0)
+        bring(some, replace(result(1), outcome=outcome))
+        some.hand_over(idle=False)
+        assert some.is_begun is not full
 
 
 def test_a_group_is_handed_over_early_while_the_frontier_has_no_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,17 @@ def test_a_visit_has_more_time(kind: Kind, timeout_s: float) -> None:
     assert (job.timeout_s, job.deadline) == (timeout_s, 99.0)
 
 
+@pytest.mark.parametrize("kind", Kind)
+def test_only_the_body_of_a_plain_page_is_kept_as_gzip(kind: Kind) -> None:
+    lease = Lease(
+        fence=1, shard=0, host="a.test", crawl=1, crawl_version=0, lane=Lane.BATCH, delay_ms=0, per_host=1,
+        entry=Entry(url="https://a.test/", kind=kind), robots_ms=0, valid_until=99.0,
+    )  # fmt: skip
+    builder, context = RequestBuilder(Settings()), CrawlContext(Crawl(id="c", request_id="r"), Settings())
+    job = builder.for_robots(lease) if kind is Kind.ROBOTS else builder.for_url(lease, context, None)
+    assert job.keep_gzip is (kind is Kind.PAGE)
+
+
 def cookies_of(jar: CookieJar | None, chain: Chain | None, url: str = "http://a.test/x") -> str | None:
     context = CrawlContext(Crawl(id="c", request_id="r", cookies=True), Settings())
     if jar is not None:

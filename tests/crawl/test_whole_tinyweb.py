@@ -304,7 +304,9 @@ def test_segments_are_valid_and_hold_every_body(whole: Whole, lines: list[dict[s
                 if str(record.record_type) == "response" and record.http_headers.status_code >= 300:
                     others.append(record.headers["WARC-Target-URI"])
                 elif str(record.record_type) == "response":
-                    stored[record.headers["WARC-Target-URI"]] = hashlib.sha256(record.reader.read()).hexdigest()
+                    body = record.reader.read()
+                    body = gzip.decompress(body) if "Content-Encoding" in record.http_headers else body
+                    stored[record.headers["WARC-Target-URI"]] = hashlib.sha256(body).hexdigest()
     twins = {line["url"] for line in lines if line["same_as"]}
     assert {line["url"]: line["sha256"] for line in lines if line["url"] not in twins} == stored
     assert {"http://error-500.tinyweb.test/error", "http://gone.tinyweb.test/gone"} <= set(others)

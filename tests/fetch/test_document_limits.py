@@ -58,6 +58,14 @@ def test_a_document_that_unpacks_to_more_than_its_limit_is_broken_off() -> None:
     assert (outcome.fault, outcome.body) == (Fault.DOCUMENT_TOO_LARGE, b"")
 
 
+def test_a_document_is_held_in_one_form() -> None:
+    packed = gzip.compress(bytes(1000))
+    held = asked(answer(PDF, packed, "Content-Encoding: gzip"), limits("pdf"), keep_gzip=True)
+    assert (held.body, held.gzipped) == (bytes(1000), b"")
+    page = asked(answer("text/html", packed, "Content-Encoding: gzip"), limits("pdf"), keep_gzip=True, max_bytes=1000)
+    assert (page.body, page.gzipped) == (bytes(1000), packed)
+
+
 def test_a_kind_that_is_not_wanted_is_not_fetched() -> None:
     outcome = asked(answer(PDF, b"x"), limits("docx"))
     assert (outcome.fault, outcome.broken_off, outcome.detail) == (Fault.DOCUMENT_TYPE, True, "pdf: application/pdf")

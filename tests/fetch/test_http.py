@@ -7,6 +7,7 @@ import gzip
 import socket
 import threading
 import time
+import tracemalloc
 import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -17,7 +18,7 @@ import uvloop
 from raw_server import Connection, RawServer, answering, begin, fetch, fetching, job, serving
 
 from curtsy.core.outcome import Fault, Outcome
-from curtsy.fetch.content_codings import zstd
+from curtsy.fetch.content_codings import decoder_for, zstd
 from curtsy.fetch.http import HttpFetcher, boot_clock
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -331,6 +332,72 @@ def test_a_broken_coding_is_never_taken_for_a_whole_page(coding: str, body: byte
 def test_a_bomb_is_broken_off_at_the_limit(coding: str, compress: Callable[[bytes], bytes]) -> None:
     outcome = asked(coded(coding, compress(bytes(20_000_000))))
     assert (outcome.fault, outcome.broken_off, outcome.body) == (Fault.TOO_LARGE, True, b"")
+
+
+LONG = b"<p>some words</p>" * 4000
+PACKED = gzip.compress(LONG, mtime=0)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "GZIP", " gzip "])
+@pytest.mark.parametrize("split", [1, 10, len(PACKED) - 1])
+def test_a_gzip_body_is_kept_as_it_arrived_where_it_is_wanted(coding: str, split: int) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nTransfer-Encoding: chunked\r\n\r\n" % coding.encode()
+    response = head + b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in (PACKED[:split], PACKED[split:])) + b"0\r\n\r\n"
+    outcome = asked(response, keep_gzip=True)
+    assert (outcome.fault, outcome.body, outcome.gzipped) == (None, LONG, PACKED)
+    assert asked(response).gzipped == b""
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("x-gzip", PACKED),
+        ("gzip, identity", PACKED),
+        ("gzip, gzip", gzip.compress(PACKED)),
+        ("gzip\r\nContent-Encoding: gzip", gzip.compress(PACKED)),
+        ("gzip", gzip.compress(LONG[:99]) + gzip.compress(LONG[99:])),
+        ("gzip", PACKED + b"\0\0\0"),
+        # Nothing is saved.
+        ("gzip", gzip.compress(LONG, 0)),
+        ("gzip", b""),
+        ("deflate", zlib.compress(LONG)),
+        ("br", brotli.compress(LONG)),
+        ("zstd", zstd.compress(LONG)),
+        ("identity", LONG),
+    ],
+)
+def test_any_other_body_is_kept_decoded_only(coding: str, body: bytes) -> None:
+    outcome = asked(coded(coding, body), keep_gzip=True)
+    assert (outcome.fault, outcome.body, outcome.gzipped) == (None, LONG if body else b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (PACKED[:-20], Fault.PROTOCOL),
+        (PACKED[:-8] + bytes(8), Fault.PROTOCOL),
+        (gzip.compress(bytes(200_000)), Fault.TOO_LARGE),
+    ],
+)
+def test_a_gzip_body_that_failed_is_not_kept(body: bytes, fault: Fault) -> None:
+    outcome = asked(coded("gzip", body), keep_gzip=True)
+    assert (outcome.fault, outcome.body, outcome.gzipped) == (fault, b"", b"")
+
+
+def test_a_gzip_stream_without_content_is_not_collected() -> None:
+    """Empty blocks may go on for ever: the limit of the decoded body never ends them."""
+    decoder = decoder_for("gzip", keep_gzip=True)
+    assert decoder is not None
+    empty = b"\0\0\0\xff\xff" * 20_000
+    decoder.feed(gzip.compress(b"")[:10], 1)
+    decoder.feed(empty, 1)
+    tracemalloc.start()
+    try:
+        for _ in range(50):
+            decoder.feed(bytes(bytearray(empty)), 1)
+        assert tracemalloc.get_traced_memory()[0] < len(empty)
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_body_of_just_the_limit_is_whole_and_one_byte_more_is_too_large() -> None:

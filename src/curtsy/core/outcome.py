@@ -69,6 +69,8 @@ class Outcome:
     headers: tuple[tuple[str, str], ...] = ()
     #: after content decoding; empty if not kept
     body: bytes = b""
+    #: the body as it arrived, if it is one gzip member and was to be kept
+    gzipped: bytes = b""
     #: what arrived of an incomplete redirect or error, at most BEGINNING_BYTES: for archives only, never read
     beginning: bytes = b""
     fault: Fault | None = None

@@ -159,7 +159,7 @@ class Committer:
             else:
                 body, twin = Body(digest), None
             item = _warc_item(done, digest, self._contexts, twin)
-            large = len(outcome.body) + len(outcome.screenshot or b"") > _LARGE_BYTES
+            large = len(outcome.gzipped or outcome.body) + len(outcome.screenshot or b"") > _LARGE_BYTES
             packed.append(await in_thread(warc.records, item) if large else warc.records(item))
             order.append((fence, body))
         for number, done in enumerate([d for d in group if is_other_response(d.result, self._settings.agent)], 1):
@@ -310,6 +310,7 @@ def _other_response(done: Returned, contexts: Mapping[int, CrawlContext]) -> War
     return replace(
         _warc_item(done, _digest(body), contexts, None),
         body=body,
+        gzipped=b"",
         picture=None,
         truncated="length" if len(body) < len(outcome.body) else cut,
     )
@@ -325,7 +326,7 @@ def _warc_item(
         facts += [("rendered-by", outcome.rendered_by or "browser"), ("subresources", str(len(outcome.subresources)))]
     return WarcItem(
         url=lease.entry.url, fetched_ms=done.ended_ms, status=outcome.status,
-        headers=outcome.headers, body=outcome.body, sha256=digest, request_head=outcome.request_head,
-        address=outcome.address, protocol=outcome.http_version,
+        headers=outcome.headers, body=outcome.body, gzipped=outcome.gzipped, sha256=digest,
+        request_head=outcome.request_head, address=outcome.address, protocol=outcome.http_version,
         facts=facts, same_as=same_as, picture=outcome.screenshot,
     )  # fmt: skip

@@ -99,7 +99,7 @@ class CommitQueue:
         self._group.append(returned)
         result = returned.result
         if (outcome := result.outcome) is not None:
-            self._bytes += len(outcome.body) + len(outcome.beginning)
+            self._bytes += len(outcome.body) + len(outcome.gzipped) + len(outcome.beginning)
         blocks = result.effect is not None and result.effect.block_ms > 0
         if blocks or result.robots is not None or result.member is not None:
             self._urgent = True

@@ -54,7 +54,7 @@ class RequestBuilder:
             id=lease.fence, url=lease.entry.url, deadline=lease.valid_until, timeout_s=self._settings.fetch_timeout_s,
             max_bytes=max_bytes, keep_types=keep, headers=headers, keep_partial=partial,
             proxy_pool=(rule.proxy_pool if rule is not None else None) or pool or self._pool,
-            documents=documents, fence=lease.fence,
+            documents=documents, fence=lease.fence, keep_gzip=lease.entry.kind is Kind.PAGE,
         )  # fmt: skip
 
     def _rule_of(self, lease: Lease) -> HostRule | None:

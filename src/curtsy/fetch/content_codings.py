@@ -23,6 +23,10 @@ _ERRORS: tuple[Any, ...] = (isal_zlib.error, zstd.ZstdError, EOFError, ValueErro
 
 #: a response with more nested codings is treated as an attack
 _MAX_STACK = 5
+#: a gzip stream is kept if the decoded body has this many times its size: ours has a third of most pages
+_SAVED = 2
+#: bytes that are kept before anything was decoded
+_KEPT_EARLY = 65_536
 
 
 class TooLarge(Exception):
@@ -42,8 +46,16 @@ class Decoder(Protocol):
     def complete(self) -> bool:
         """Whether the stream is complete, or empty."""
 
+    def gzipped(self) -> bytes:
+        """The bytes that were fed, if they are one complete gzip member that was to be kept and saves space."""
 
-class _Framed:
+
+class _KeepsNothing:
+    def gzipped(self) -> bytes:
+        return b""
+
+
+class _Framed(_KeepsNothing):
     """gzip, deflate and zstd: objects with zlib's interface, one for each concatenated member."""
 
     def __init__(self, coding: str) -> None:
@@ -51,6 +63,8 @@ class _Framed:
         self._stream: Any = None
         self._head = b""
         self._members = 0
+        #: bytes follow the last member
+        self._padded = False
 
     def feed(self, data: bytes, limit: int) -> bytes:
         out = []
@@ -73,6 +87,7 @@ class _Framed:
         """Begins a member; False while there are too few bytes to decide, or after the last member (padding)."""
         head = self._head + data
         if self._members and not self._is_member(head):
+            self._padded = True
             return False
         if self._coding == "deflate" and len(head) < 2:
             self._head = head
@@ -105,7 +120,33 @@ class _Framed:
         return self._stream is None and not self._head
 
 
-class _Brotli:
+class _Kept(_Framed):
+    """gzip whose bytes are kept as well."""
+
+    def __init__(self) -> None:
+        super().__init__("gzip")
+        self._fed: list[bytes] | None = []
+        self._size = self._decoded = 0
+
+    def feed(self, data: bytes, limit: int) -> bytes:
+        decoded = super().feed(data, limit)
+        self._size += len(data)
+        self._decoded += len(decoded)
+        if self._fed is not None:
+            self._fed.append(data)
+            # A stream may be longer than what it decodes to, without end.
+            if self._size > self._decoded // _SAVED + _KEPT_EARLY:
+                self._fed = None
+        return decoded
+
+    def gzipped(self) -> bytes:
+        single = self.complete() and self._members == 1 and not self._padded
+        if self._fed is None or not single or self._size * _SAVED > self._decoded:
+            return b""
+        return b"".join(self._fed)
+
+
+class _Brotli(_KeepsNothing):
     def __init__(self) -> None:
         self._stream = brotli.Decompressor()
         self._begun = False
@@ -132,7 +173,7 @@ class _Brotli:
         return not self._begun or self._stream.is_finished()
 
 
-class _Stack:
+class _Stack(_KeepsNothing):
     """Nested codings, outermost first."""
 
     def __init__(self, decoders: list[Decoder]) -> None:
@@ -147,11 +188,14 @@ class _Stack:
         return all(decoder.complete() for decoder in self._decoders)
 
 
-def decoder_for(content_encoding: str) -> Decoder | None:
-    """The decoder for a Content-Encoding value; None if there is nothing to decode.
+def decoder_for(content_encoding: str, keep_gzip: bool = False) -> Decoder | None:
+    """The decoder for a Content-Encoding value; None if there is nothing to decode. `keep_gzip`: if the value is only
+    gzip, it keeps the bytes as well.
 
     An unknown coding (`utf-8` and `none` occur on real sites) leaves the body unchanged, as in browsers.
     """
+    if keep_gzip and content_encoding.strip().lower() == "gzip":
+        return _Kept()
     words = [word.strip().lower() for word in content_encoding.split(",")]
     codings = [word.removeprefix("x-") for word in words if word not in ("", "identity")]
     if not codings or any(coding not in ("gzip", "deflate", "br", "zstd") for coding in codings):

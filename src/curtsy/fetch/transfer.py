@@ -67,6 +67,8 @@ class FetchJob:
     proxy_pool: str | None = None
     #: a body over the limit is truncated and returned with the fault, instead of dropped (robots.txt, sitemaps)
     keep_partial: bool = False
+    #: a body that arrives as gzip is returned as it arrived, too
+    keep_gzip: bool = False
     #: sent by POST; None: a GET
     body: bytes | None = None
     #: documents have limits of their own; None: they are bodies like others
@@ -404,7 +406,8 @@ class Transfer:
             return False
         if coding is not None:
             try:
-                self._decoder = decoder_for(coding)
+                # The memory of documents is counted, and has no room for two forms of one.
+                self._decoder = decoder_for(coding, job.keep_gzip and self._limits is None)
             except BadCoding as error:
                 self._fault, self._detail = Fault.PROTOCOL, str(error)
                 return False
@@ -455,6 +458,7 @@ class Transfer:
             status=status,
             headers=head.headers,
             body=self._body(fault),
+            gzipped=self._decoder.gzipped() if fault is None and self._decoder is not None else b"",
             beginning=self._beginning() if fault is not None and status >= 300 else b"",
             fault=fault,
             detail=detail,

@@ -250,10 +250,10 @@ def test_the_start_of_a_response_is_found_behind_a_gzip_body() -> None:
 @pytest.mark.parametrize(
     "packed",
     [
-        gzip.compress(BODY)[:-1],
-        gzip.compress(BODY) + b"more",
-        gzip.compress(BODY) + gzip.compress(BODY),
-        gzip.compress(b"another"),
+        gzip.compress(BODY, mtime=0)[:-1],
+        gzip.compress(BODY, mtime=0) + b"more",
+        gzip.compress(BODY, mtime=0) + gzip.compress(BODY, mtime=0),
+        gzip.compress(b"another", mtime=0),
         BODY,
     ],
 )

@@ -300,3 +300,54 @@ def test_the_phone_of_the_maker_of_the_site_is_left_out() -> None:
     assert record({"": f"<title>Alder | Quesos</title>{footer}", "contacto": contact})["contact"] == {
         "phone": "958 555 301"
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [
+        ("Alder Joinery is opgericht in 1976.", 1976),
+        ("Im Jahr 1888 gründete Josef Mair die Alder Joinery.", 1888),
+        ("1937 : fondation de Alder Joinery", 1937),
+        ("A family firm founded in 1962, we make doors.", 1962),
+    ],
+)
+def test_the_year_is_found_in_histories(text: str, year: int) -> None:
+    assert about(f"<p>{text}</p>").get("founded_year") == year
+
+
+@pytest.mark.parametrize(
+    "text", ["Unlike Vitrona, which was founded in 1999, we blow by hand.", "Unlike Vitrona, founded in 1999, we work."]
+)
+def test_we_after_the_founding_of_another_is_not_its_subject(text: str) -> None:
+    assert "founded_year" not in about(f"<p>{text}</p>")
+
+
+def test_facts_below_the_heading_of_a_named_subsidiary_are_its_own() -> None:
+    ours = "<dl><dt>Founded<dd>1933<dt>Headquarters<dd>Leeds, England</dl>"
+    theirs = "<h2>Our subsidiary Lumière Cristal</h2><dl><dt>Founded<dd>1867<dt>Headquarters<dd>Nancy, France</dl>"
+    found = about(ours + theirs)
+    assert (found["founded_year"], found["headquarters"]) == (1933, "Leeds, England")
+
+
+def test_the_place_of_the_head_office_ends_with_its_country() -> None:
+    found = about("<p>We are based in Madison, Wisconsin ever since.</p>")
+    assert found["headquarters"] == "Madison, Wisconsin"
+
+
+@pytest.mark.parametrize(
+    ("text", "mission"),
+    [
+        ("Alder Joinery exists to keep old doors open.", "to keep old doors open"),
+        ("Notre raison d'être est de bâtir des portes sobres.", "de bâtir des portes sobres"),
+        ("私たちの使命は、森を守りながら紙を届けることです。", "森を守りながら紙を届けること"),
+        ("Unser Leitbild: heilen, ohne zu hetzen.", "heilen, ohne zu hetzen"),
+    ],
+)
+def test_the_mission_is_found_in_other_words(text: str, mission: str) -> None:
+    assert about(f"<p>{text}</p>")["mission"] == mission
+
+
+def test_a_phone_is_that_of_its_sentence() -> None:
+    text = "Call 01628 555 033. Group bookings go through Thames Tours, groups@thames.test, 01628 555 900."
+    pages = {"contact": f"<title>Contact</title><p>{text}</p><p>info@x.test</p>"}
+    assert record(pages)["contact"] == {"email": "info@x.test", "phone": "01628 555 033"}

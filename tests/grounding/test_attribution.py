@@ -92,6 +92,10 @@ def test_esg_counts_own_deeds_only_and_failures_lower_the_score() -> None:
         ("当社の製品を使えば、CO2を10％減らせます。", "hypothetical"),
         ("Only 12 percent is our share of renewable electricity.", "failure"),
         ("All mills in the region have been certified since 2020.", "other_subject"),
+        ("We were told that our heating emits 30 tonnes of CO2 per year.", "quotation"),
+        ("Angeblich sparen wir 30 Prozent Strom.", "quotation"),
+        ("Reduced its water use by 9% in 2023.", "other_subject"),
+        ("Unser Müllaufkommen hat sich 2023 verdoppelt.", "failure"),
     ],
 )
 def test_what_is_only_reported_about_others_is_refused(sentence: str, reason: str) -> None:
@@ -144,3 +148,11 @@ def test_a_phrase_for_the_organization_is_recognized(phrase: str) -> None:
 )
 def test_a_phrase_for_another_thing_is_not_the_organization(phrase: str) -> None:
     assert not attribution.is_organization(phrase, ["Marlow Land Trust"])
+
+
+def test_the_kind_of_the_organization_in_its_domain_names_it() -> None:
+    url = "https://www.marlowmuseum.test/planet"
+    own = "The museum replaced 1,100 lamps with LEDs in 2021."
+    assert attribution.why_not_own(own, attribution.names_in(own, url)) == ""
+    other = "The museum of Bath replaced 1,100 lamps with LEDs in 2021."
+    assert attribution.why_not_own(other, attribution.names_in(other, url)) == "other_subject"

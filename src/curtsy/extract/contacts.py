@@ -17,6 +17,7 @@ _MIN_SHARED = 5
 _MAIL = re.compile(r"[\w.+-]@([\w-]+(?:\.[\w-]+)+)")
 _MAX_LINE = 1_000
 _MAX_TEXT = 100_000
+_SENTENCE_END = re.compile(r"[.!?] (?=[^\W\da-z_])")
 #: domains of public mail providers
 _FREE_MAIL = re.compile(
     r"(?:gmail|googlemail|gmx|web|outlook|hotmail|live|yahoo|icloud|me|aol|proton|protonmail|t-online|freenet|orange|wanadoo|"
@@ -103,7 +104,12 @@ def _is_place_of_others(page: PageSources, at: int, end: int) -> bool:
     """Return whether the line names others or the past, has their e-mail address, or is below their heading."""
     text = page.text.text
     start = text.rfind("\n", 0, at) + 1
-    before, after = text[start:end], text[end : end + _MAX_LINE].partition("\n")[0]
+    line_end = text.find("\n", end, end + _MAX_LINE)
+    stop = _SENTENCE_END.search(text, max(end - 1, 0), line_end if line_end >= 0 else end + _MAX_LINE)
+    before, after = (
+        text[start:end],
+        text[end : stop.start()] if stop else text[end : end + _MAX_LINE].partition("\n")[0],
+    )
     if _OTHERS.search(before) or attribution.is_past(before) or page.is_headed_by_others(at, end):
         return True
     return _has_mail_of_others(before + after, page)

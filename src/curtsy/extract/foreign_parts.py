@@ -26,8 +26,10 @@ _TAGS = frozenset(
 )
 _ALWAYS = frozenset(("blockquote", "q", "cite", "aside", "figcaption"))
 _MARKS = re.compile(
-    r"(?:^|[\s_\-])(?:testimonials?|quotes?|quotation|reviews?|case-?stud(?:y|ies)|customer-?stor(?:y|ies)|success-?stor(?:y|ies)|"
-    r"stories|customers?|clients?|partners?|suppliers?|sponsors?|teasers?|related|press-?review|kundenstimmen|referenzen?|"
+    r"(?:^|[\s_\-])(?:testimonials?|quotes?|quotation|reviews?|case-?stud(?:y|ies)|customer-?stor(?:y|ies)|"
+    r"success-?stor(?:y|ies)|"
+    r"stories|customers?|clients?|partners?|suppliers?|sponsors?|teasers?|related|press-?review|kundenstimmen|"
+    r"referenzen?|"
     r"temoignages?|temoignage|casos?|examples?|beispiele?)(?:$|[\s_\-])",
     re.IGNORECASE,
 )
@@ -46,7 +48,8 @@ _HEADINGS = re.compile(
     r"press (?:contact|enquiries|inquiries)|media contact|web ?design|web ?hosting|hosting|hosted by|website by|"
     r"data protection officer|"
     r"supervisory authority|ombudsman|(?:our|from our) (?:partners?|sponsors?|suppliers?)|sponsors|"
-    r"kundenstimmen|kundenmeinungen|referenzen|erfahrungsberichte|bewertungen|fallstudien?|erfolgsgeschichten|pressestimmen|"
+    r"kundenstimmen|kundenmeinungen|referenzen|erfahrungsberichte|bewertungen|fallstudien?|erfolgsgeschichten|"
+    r"pressestimmen|"
     r"(?:sagen|meinen) (?:unsere|die) kund\w{0,6}|das sagen|pressekontakt|hoster|gestaltung|umsetzung|"
     r"realisierung|programmierung|"
     r"datenschutzbeauftragte\w{0,2}|aufsichtsbehörde|schlichtungsstelle|unsere partner|sponsoren|"
@@ -58,23 +61,35 @@ _HEADINGS = re.compile(
     r"お客様の声|利用者の声|導入事例|事例紹介|口コミ|レビュー|サイト制作|制作会社|取材のお問い合わせ",
     re.IGNORECASE,
 )
+#: `Our subsidiary Alder`, `Distributor for Ireland`: a name may follow the word for a related company
+_NAMED = r"(?:[:,]?\s(?:(?:for|in|für|pour|en|au|para|per|voor|w|the|la|el|l[’'])\s)*(?-i:[A-ZÀ-ÖØ-Þ0-9])\S{0,30}){0,4}"
 #: headings of parts with facts and contacts of companies that are related to the organization. Below them, it may well
 #: state its own deeds: `Suppliers`
 _RELATED = re.compile(
-    r"\W{0,4}(?:(?:our|the|unsere?n?|die|nos|notre|les|nuestr[oa]s?|los|las|la|i nostri|le nostre|i|onze|de|nossos|"
-    r"nasi)\s)?"
-    r"(?:parent(?: company)?|sister compan(?:y|ies)|holding(?: company)?|subsidiar(?:y|ies)|group companies|affiliates|"
-    r"distributors?|dealers?|stockists|resellers|retailers|importers?|funders|donors|grantees|clients|customers|"
-    r"partners?|suppliers?|competitors|investors|tax advis[eo]rs?|auditors?|"
+    r"\W{0,4}(?:(?:our|the|unsere?n?|die|nos|notre|les|nuestr[oa]s?|los|las|la|i nostri|le nostre|la nostra|il nostro|"
+    r"i|"
+    r"onze|de|nossos|nossa|nasi|nasza)\s)?"
+    r"(?:parent(?: company)?|(?:sister|daughter) compan(?:y|ies)|holding(?: company)?|subsidiar(?:y|ies)|"
+    r"group companies|affiliates|"
+    r"distributors?|dealers?|stockists?|resellers?|retailers?|importers?|agents? (?:for|in)|representatives? (?:for|"
+    r"in)|"
+    r"funders|donors|grantees|clients|customers|"
+    r"partners?|suppliers?|competitors|investors|tenants?|tax advis[eo]rs?|auditors?|"
     r"(?:media|press) (?:enquiries|inquiries|agency|office)|"
-    r"muttergesellschaft|tochter(?:gesellschaften|unternehmen|firmen)|schwesterfirmen?|gruppenunternehmen|lieferanten|"
-    r"kunden|händler|förderer|mitbewerber|steuerberat\w{1,4}|wirtschaftsprüf\w{1,4}|presseagentur|"
-    r"maison[- ]mère|filiales|fournisseurs|distributeurs|revendeurs|mécènes|concurrents|expert-comptable|partenaires|"
-    r"empresa matriz|proveedores|clientes|distribuidores|competidores|financiadores|alianzas|aliados|socios|"
-    r"certificadora|casa madre|società controllate|fornitori|clienti|distributori|rivenditori|concorrenti|finanziatori|"
-    r"moedermaatschappij|dochterondernemingen|leveranciers|klanten|concurrenten|verkooppunten|"
-    r"parceiros|fornecedores|partnerzy|dostawcy|klienci)"
-    r"(?:\s(?:and|&|und|et|y|e|en|i)\s\w{3,20})?\W{0,4}"
+    r"muttergesellschaft|tochter(?:gesellschaft(?:en)?|unternehmen|firm(?:a|en))|schwesterfirm(?:a|en)|"
+    r"gruppenunternehmen|lieferanten|"
+    r"kunden|(?:vertrags)?händler|vertretung(?:en)?|vertriebspartner|importeure?|pächter|förderer|mitbewerber|"
+    r"steuerberat\w{1,4}|wirtschaftsprüf\w{1,4}|presseagentur|"
+    r"maison[- ]mère|filiales?|fournisseurs|distributeurs?|revendeurs?|importateurs?|mécènes|concurrents|"
+    r"expert-comptable|partenaires|"
+    r"empresa matriz|filial(?:es)?|proveedores|clientes|distribuidor(?:es)?|importador(?:es)?|competidores|"
+    r"financiadores|alianzas|"
+    r"aliados|socios|certificadora|casa madre|società controllat[ae]|controllata|fornitori|clienti|distribut(?:ori|"
+    r"ore)|"
+    r"rivenditor[ei]|concorrenti|finanziatori|"
+    r"moedermaatschappij|dochteronderneming(?:en)?|leveranciers|klanten|concurrenten|verkooppunten|importeurs?|"
+    r"parceiros|fornecedores|distribuidor[ea]?s?|partnerzy|dostawcy|klienci|dystrybutor(?:zy)?)"
+    r"(?:\s(?:and|&|und|et|y|e|en|i)\s\w{3,20})?" + _NAMED + r"\W{0,4}"
     r"|(?:グループ会社|関連会社|子会社|親会社|取引先|主要取引先|仕入先|販売店|代理店|協力会社|パートナー)(?:様|一覧|企業|紹介){0,2}",
     re.IGNORECASE,
 )

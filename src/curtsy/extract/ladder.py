@@ -14,7 +14,17 @@ from functools import partial
 from typing import Protocol
 
 from curtsy.core.claims import Claim, Extraction
-from curtsy.extract import articles, contacts, organizations, prices, recipes, selectors, site_name, structured
+from curtsy.extract import (
+    articles,
+    contacts,
+    organizations,
+    postal_addresses,
+    prices,
+    recipes,
+    selectors,
+    site_name,
+    structured,
+)
 from curtsy.extract.endpoint import ModelFault
 from curtsy.extract.learned import Look
 from curtsy.extract.page_selection import Candidate, applies, choose
@@ -52,7 +62,7 @@ def extract(
     """
     schema = organizations.adopted(recipes.typed(schema))
     collected = _Claims(schema)
-    for rung in (_structured, _site_name, _selectors, _articles, _headings):
+    for rung in (_structured, _site_name, _selectors, _addresses, _articles, _headings):
         missing = _missing(schema, collected.claims)
         compared = _compared(schema, missing) if rung in _WITNESSES else []
         if missing or compared:
@@ -124,6 +134,16 @@ def _selectors(
             claims = contacts.fitting(claims, pages) if _is_of_organization(schema) else claims
             _learn(known, claims)
             yield from claims
+
+
+def _addresses(
+    schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], found: Sequence[Claim]
+) -> Iterable[Claim]:
+    names = [claim.value for claim in found if claim.path == "/name" and isinstance(claim.value, str)]
+    wanted = [leaf for leaf in missing if organizations.has_lent(schema, leaf, "/contact/address")]
+    for leaf in wanted if _is_of_organization(schema) else ():
+        for page in pages:
+            yield from postal_addresses.claims(leaf.path, page, names)
 
 
 def _articles(

@@ -48,6 +48,11 @@ def adopted(schema: Schema) -> Schema:
     return replace(schema, types=_built_in().types, selectors={**lent, **schema.selectors})
 
 
+def has_lent(schema: Schema, leaf: Leaf, path: str) -> bool:
+    """Return whether a leaf uses the selectors of a leaf of the built-in schema."""
+    return leaf.path in schema.selectors and schema.selectors[leaf.path] == _built_in().selectors.get(path)
+
+
 def _name(leaf: Leaf) -> str:
     names = [name for name in keys(leaf.path) if name != "*"]
     last = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", names[-1]).lower() if names else ""

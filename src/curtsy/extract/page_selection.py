@@ -29,7 +29,7 @@ _PHRASES: dict[str, tuple[str, ...]] = {
 _HOME = frozenset(("", "index", "home", "default", "start", "startseite", "accueil", "inicio", "welcome"))
 _LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?")
 _SUFFIX = re.compile(r"\.(?:html?|php|aspx?|jsp|shtml)$")
-_SEPARATOR = re.compile(r"(?<!\s)\s++[|–—·:•-]\s++|(?:(?<!\s)\s++)?[|｜»·•]\s*+")
+_SEPARATOR = re.compile(r"(?<!\s)\s++[|–—·:•-]\s++|(?:(?<!\s)\s++)?[|｜»·•・]\s*+")
 #: Japanese has no spaces between words
 _UNSPACED = "\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff"
 _NOT_A_WORD = re.compile(rf"[^a-z0-9{_UNSPACED}]+")

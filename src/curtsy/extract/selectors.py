@@ -51,6 +51,10 @@ _WE_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _WE_AFTER = re.compile(rf"^[\s,–—-]*{_WE}\b", re.IGNORECASE)
+#: `the mill, which was founded`
+_RELATIVE = re.compile(r"\b(?:which|who|that|die|der|das|qui|que|che|dat)\s+(?:first |later )?$", re.IGNORECASE)
+#: `Unlike Alder, founded in 1999, we`: the match is about another name; not `A family firm founded in 1999, we`
+_OTHER_BEFORE = re.compile(r"\s[A-ZÀ-ÖØ-Þ]|,")
 #: another company, before `the company`
 _COMPANY = re.compile(
     r"\b(?:GmbH|AG|KG|Ltd|Limited|Inc|LLC|plc|Corp|Holdings?|SARL|SAS|S\.A\.|S\.L\.|S\.r\.l\.|S\.p\.A\.|Lda|B\.V\.|N\.V\.)(?!\w)|株式会社"
@@ -142,7 +146,11 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
         return found.others is None or _is_of(found.others, names.get(selector.subject, ()))
     if found.of is not None:
         return attribution.is_organization(found.of, names.get(selector.subject, ())) and not _follows_other(found)
-    if _WE_BEFORE.search(found.before) or _WE_AFTER.match(found.after):
+    if _RELATIVE.search(found.before):
+        return False
+    if _WE_BEFORE.search(found.before):
+        return True
+    if _WE_AFTER.match(found.after) and not _OTHER_BEFORE.search(found.before):
         return True
     return any(_names(found, name) for name in names.get(selector.subject, ()) if name)
 

@@ -88,7 +88,11 @@ def why_not_own(sentence: str, names: Sequence[str] = ()) -> str:
     if _is_said_by_others(whole):
         return "quotation"
     text = stated(whole)
-    return why_not_asserted(text) or ("" if is_own_subject(text, names) else "other_subject")
+    if reason := why_not_asserted(text):
+        return reason
+    if not is_own_subject(text, names):
+        return "other_subject"
+    return "quotation" if _any("rumors").search(whole) else ""
 
 
 def stated(text: str) -> str:
@@ -117,7 +121,7 @@ def why_not_asserted(sentence: str) -> str:
     text = " ".join(sentence[:_MAX_SENTENCE].split())
     if text.startswith(_QUOTES) or _SAID.search(text) or _QUOTED.search(text):
         return "quotation"
-    if _is_said_by_others(text):
+    if _is_said_by_others(text) or _any("rumors").search(text):
         return "quotation"
     if text.endswith(("?", "？")):
         return "question"

@@ -34,6 +34,12 @@ _TOPIC = re.compile(r"^(.{0,60}?)(では|は|が|も)")
 #: what follows `が` in a clause that describes a noun: `当社が取引する農家は`
 _DESCRIBING = re.compile(r"^[^、。は]{1,20}[るたうくすつぬぶむ]([一-龯ァ-ヶー]{1,10})[はが]")
 _HEAD = re.compile(r"[一-龯ァ-ヶー]{1,12}$")
+#: `the museum`, not `the museum of Bath`
+_THE_ONE = re.compile(
+    r"\b(?:the|das|die|der|le|la|el|il|het|de) (?P<noun>[^\W\d_]{4,30})\b"
+    r"(?! (?:of|in|at|von|aus|de|du|di|d[’']|te) ?(?-i:[A-ZÀ-ÖØ-Þ]))",
+    re.IGNORECASE,
+)
 #: words of a noun phrase in which its noun is
 _NEAR = 3
 _MAX_LEADS = 3
@@ -112,7 +118,7 @@ def _is_opening(text: str) -> bool:
 
 
 def names_in(text: str, url: str) -> list[str]:
-    """Return the words of a text that the domain of a site repeats.
+    """Return the words of a text that the domain of a site repeats: its name, and `the museum` of marlowmuseum.test.
 
     >>> names_in("Nor\u00e9vale recycles glass.", "https://www.norevale.test/")
     ['Nor\u00e9vale']
@@ -120,7 +126,8 @@ def names_in(text: str, url: str) -> list[str]:
     host = urlsplit(url).hostname or ""
     label = _squeezed((registrable_domain(host) or host.removeprefix("www.")).partition(".")[0])
     found = (word for word in _WORD.findall(text) if word[0].isupper() and len(word) >= _MIN_NAME)
-    return [word for word in found if label.startswith(_squeezed(word.removesuffix("'s").removesuffix("’s")))]
+    names = [word for word in found if label.startswith(_squeezed(word.removesuffix("'s").removesuffix("’s")))]
+    return names + [one[0] for one in _THE_ONE.finditer(text) if label.endswith(_squeezed(one["noun"]))]
 
 
 def _squeezed(text: str) -> str:
@@ -244,7 +251,7 @@ def _is_place(lead: str) -> bool:
 def _is_noted(text: str, lead: str, clause: str) -> bool:
     """A note without a subject: `Recycled 92 percent of waste`, `Renewable electricity: 85 %`."""
     if _any("deeds", start=True).search(clause):
-        return not _any("others").search(lead)
+        return not _any("others").search(lead) and not _any("their").search(clause)
     words = _words(clause)
     has_figure = any(char.isdigit() for char in text)
     return has_figure and text[-1:] not in (".", "!") and len(words) <= 2 * _NEAR and _has_thing(words)

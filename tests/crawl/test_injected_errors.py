@@ -10,22 +10,22 @@ from typing import Any
 
 import psycopg.errors
 import pytest
-import redis.exceptions as client
 from crawl_folder import CrawlFolder
 from injected import Injector
 from postgres_server import start_postgres
 
 from curtsy.cli import UNAVAILABLE
 from curtsy.crawl.shift import Shift
+from curtsy.frontier.client import ServerError
 from curtsy.services.backends import Services
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
 
 #: one for each error that a caller sees; test_server_errors.py has the classes that become one of these
 FRONTIER: dict[str, Callable[[], Exception]] = {
-    "refused": lambda: client.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
-    "unavailable": lambda: client.ConnectionError("Connection closed by server."),
-    "lost": lambda: client.ReadOnlyError("You can't write against a read only replica."),
+    "refused": lambda: ServerError("OOM command not allowed when used memory > 'maxmemory'."),
+    "unavailable": lambda: ConnectionError("the server closed the connection"),
+    "lost": lambda: ServerError("READONLY You can't write against a read only replica."),
 }
 
 
@@ -114,8 +114,8 @@ def test_a_segment_that_cannot_be_written_is_written_later(
 
 def test_an_error_that_is_ours_is_not_waited_for(tmp_path: Path, web: TinyWeb, injector: Injector) -> None:
     """The test above would hang on it, not hide it."""
-    injector.frontier(lambda: client.ResponseError("ERR user_script:1: attempt to index a nil value"))
-    with pytest.raises(client.ResponseError):
+    injector.frontier(lambda: ServerError("ERR user_script:1: attempt to index a nil value"))
+    with pytest.raises(ServerError):
         check(CrawlFolder(tmp_path, web), web)
 
 

@@ -1,29 +1,15 @@
-"""Every error of Valkey, Redis and their client means something for the caller: wait, act, or adopt another epoch."""
+"""Every error of Valkey, Redis and the connection means something for the caller: wait, act, or adopt another epoch."""
 
 from __future__ import annotations
 
 import pytest
 from frontier_servers import World
-from injected import every_subclass
-from redis.exceptions import AskError, DataError, RedisError, ResponseError
 
 from curtsy.core.errors import EpochLost, FrontierRefused, FrontierUnavailable
-from curtsy.frontier.server_errors import translated
+from curtsy.frontier.client import ServerError
+from curtsy.frontier.server_errors import NoMaster, OtherRun, translated
 
 pytest_plugins = ["frontier_fixtures"]
-
-CLASSES = [one for one in every_subclass(RedisError) if one.__module__.startswith("redis")]
-
-
-@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
-def test_every_class_of_the_client_is_known(kind: type[Exception]) -> None:
-    error = kind("7 127.0.0.1:7000") if issubclass(kind, AskError) else kind("it says no")
-    known = translated(error)
-    if issubclass(kind, DataError):
-        assert known is None, "an argument that cannot be sent is a mistake of ours"
-    else:
-        assert isinstance(known, (EpochLost, FrontierUnavailable))
-        assert str(known).endswith(".")
 
 
 @pytest.mark.parametrize("kind", [ConnectionResetError, TimeoutError, BrokenPipeError, OSError])
@@ -41,17 +27,35 @@ def test_errors_of_the_system_wait(kind: type[OSError]) -> None:
         ("ERR unknown command 'EVALSHA', with args beginning with:", FrontierRefused),
         ("BUSY Valkey is busy running a script.", FrontierUnavailable),
         ("LOADING Valkey is loading the dataset in memory", FrontierUnavailable),
+        ("CLUSTERDOWN Hash slot not served", FrontierUnavailable),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", FrontierUnavailable),
+        ("NOSCRIPT No matching script. Please use EVAL.", FrontierUnavailable),
+        ("EXECABORT Transaction discarded because of previous errors.", FrontierUnavailable),
+        ("ERR max number of clients reached", FrontierUnavailable),
+        ("NOAUTH Authentication required.", FrontierRefused),
+        ("WRONGPASS invalid username-password pair or user is disabled.", FrontierRefused),
+        ("NOPERM User crawler has no permissions to run the 'eval' command", FrontierRefused),
+        ("ERR AUTH <password> called without any password configured for the default user.", FrontierRefused),
+        ("DENIED Redis is running in protected mode", FrontierRefused),
         ("EPOCH 12", EpochLost),
+        ("MOVED 7 127.0.0.1:7000", EpochLost),
+        ("ASK 7 127.0.0.1:7000", EpochLost),
+        ("READONLY You can't write against a read only replica.", EpochLost),
         ("ERR Error running script: @user_script:7: -READONLY You can't write against a read only replica", EpochLost),
     ],
 )  # fmt: skip
-def test_codes_without_a_class_are_known_by_their_text(said: str, kind: type[Exception]) -> None:
-    assert type(translated(ResponseError(said))) is kind
+def test_errors_of_the_server_are_known_by_their_code(said: str, kind: type[Exception]) -> None:
+    assert type(translated(ServerError(said))) is kind
+
+
+def test_another_run_is_a_loss_and_a_replica_is_waited_for() -> None:
+    assert type(translated(OtherRun("run_id was a, is b"))) is EpochLost
+    assert type(translated(NoMaster("it is a replica"))) is FrontierUnavailable
 
 
 def test_a_mistake_in_a_script_is_not_an_outage() -> None:
-    assert translated(ResponseError("ERR user_script:12: attempt to index a nil value script: abc")) is None
-    assert translated(ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value")) is None
+    assert translated(ServerError("ERR user_script:12: attempt to index a nil value script: abc")) is None
+    assert translated(ServerError("WRONGTYPE Operation against a key holding the wrong kind of value")) is None
 
 
 def test_a_server_without_memory_refuses_new_work_and_has_done_nothing(world: World) -> None:

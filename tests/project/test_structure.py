@@ -175,6 +175,7 @@ def test_the_api_process_imports_no_part_of_the_crawl_engine(module: str) -> Non
         ("curtsy.api", ("sqlalchemy", "redis", "pydantic", "pycurl", "selectolax")),
         ("curtsy.cli.app", ("sqlalchemy", "redis", "pydantic", "pycurl", "selectolax")),
         ("curtsy.services.reader_child", ("sqlalchemy", "redis", "pydantic", "pycurl")),
+        ("curtsy.cli.crawl", ("redis", "opentelemetry")),
         ("curtsy.cli.crawl", ("curtsy.grounding", "curtsy.records", "curtsy.extract", "curtsy.client", "lxml")),
         (
             "curtsy.cli.crawl",

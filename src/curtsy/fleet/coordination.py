@@ -220,10 +220,9 @@ def _shifts(queue: str) -> str:
     return f"{{fleet}}:shifts:{queue}"
 
 
-def _pairs(raw: Any) -> dict[str, str]:
-    """The reply to HGETALL in either version of the protocol."""
-    items = raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True)
-    return {key.decode(): value.decode() for key, value in items}
+def _pairs(raw: list[bytes]) -> dict[str, str]:
+    """The reply to HGETALL."""
+    return {key.decode(): value.decode() for key, value in zip(raw[::2], raw[1::2], strict=True)}
 
 
 def _worker(name: str, said: dict[str, Any]) -> Worker:

@@ -9,9 +9,8 @@ from hashlib import sha1
 from importlib.resources import files
 from typing import Any
 
-from redis.exceptions import NoScriptError
-
 from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.frontier.client import Client, ServerError
 from curtsy.frontier.connection import Link
 from curtsy.frontier.servers import Servers
 
@@ -36,32 +35,32 @@ class Plain:
         self._link = Link(Servers(url), TAG, timeout_s=timeout_s)
 
     @asynccontextmanager
-    async def _talking(self) -> AsyncIterator[Any]:
+    async def _talking(self) -> AsyncIterator[Client]:
         try:
-            async with self._link.exchange() as redis:
-                yield redis
+            async with self._link.exchange() as client:
+                yield client
         except EpochLost as error:
             # No epoch is involved: the next call goes to the server that holds the keys then.
             raise FrontierUnavailable(str(error)) from error
 
     async def command(self, *words: str | int | float) -> Any:
         async with self._talking() as client:
-            return await client.execute_command(*words)
+            return await client.command(*words)
 
     async def script(self, name: str, keys: list[str], *args: str | int | float) -> Any:
         words = (len(keys), *keys, *args)
         async with self._talking() as client:
             try:
-                return await client.execute_command("EVALSHA", _digest(name), *words)
-            except NoScriptError:
-                return await client.execute_command("EVAL", _source(name), *words)
+                return await client.command("EVALSHA", _digest(name), *words)
+            except ServerError as error:
+                if error.code != "NOSCRIPT":
+                    raise
+                return await client.command("EVAL", _source(name), *words)
 
     async def add(self, key: str, deltas: dict[str, float]) -> None:
         """HINCRBYFLOAT for every field, in one exchange."""
-        async with self._talking() as client, client.pipeline(transaction=False) as pipe:
-            for field, by in deltas.items():
-                pipe.hincrbyfloat(key, field, by)
-            await pipe.execute()
+        async with self._talking() as client:
+            await client.commands([("HINCRBYFLOAT", key, field, by) for field, by in deltas.items()])
 
     async def close(self) -> None:
         await self._link.close()

@@ -1,4 +1,4 @@
-"""What an error of Valkey, Redis or their client means for the caller.
+"""What an error of Valkey, Redis or the connection to it means for the caller.
 
     EpochLost             the keys are on another server, or those of another epoch: adopt or rebuild
     FrontierUnavailable   the server does not answer now: wait
@@ -11,35 +11,15 @@ from __future__ import annotations
 
 import re
 
-from redis.exceptions import (
-    AskError,
-    AuthenticationError,
-    AuthenticationWrongNumberOfArgsError,
-    AuthorizationError,
-    ClusterDownError,
-    DataError,
-    ExecAbortError,
-    ExternalAuthProviderError,
-    InvalidResponse,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
-
 from curtsy.core.errors import CurtsyError, EpochLost, FrontierRefused, FrontierUnavailable
+from curtsy.frontier.client import ServerError
 
 
-class OtherRun(RedisError):
+class OtherRun(Exception):
     """The server behind this connection is not the run that the epoch belongs to."""
 
 
-class NoMaster(RedisError):
+class NoMaster(Exception):
     """The server behind this connection refuses writes."""
 
 
@@ -55,40 +35,27 @@ _REFUSED_CODES = {
     "NOPERM": _KEY,
     "WRONGPASS": _KEY,
 }
-_PASSING_CODES = frozenset({"BUSY", "LOADING", "MASTERDOWN", "UNKILLABLE", "CLUSTERDOWN", "TRYAGAIN", "INPROG"})
-_PASSING = (
-    RedisConnectionError, RedisTimeoutError, OSError, ClusterDownError, TryAgainError, InvalidResponse, NoScriptError,
-    ExecAbortError,
-)  # fmt: skip
-_DENIED = (
-    AuthenticationError, AuthorizationError, ExternalAuthProviderError, AuthenticationWrongNumberOfArgsError,
-    NoPermissionError,
-)  # fmt: skip
+_PASSING_CODES = frozenset(
+    {"BUSY", "LOADING", "MASTERDOWN", "UNKILLABLE", "CLUSTERDOWN", "TRYAGAIN", "INPROG", "NOSCRIPT", "EXECABORT"}
+)
+#: errors of the same kinds that have no code of their own
+_FULL_HOUSE = "max number of clients reached"
+_PASSWORD = re.compile(r"\bauth\b|password|LDAP", re.IGNORECASE)
 
 
 def translated(error: Exception) -> CurtsyError | None:
     """The error for the caller; None if it is a bug of Curtsy."""
     if isinstance(error, OtherRun):
         return EpochLost(f"The frontier server was restarted ({error}).")
-    if isinstance(error, (AskError, ReadOnlyError)):
-        return EpochLost(f"The frontier's keys have moved to another server ({error}).")
     if isinstance(error, NoMaster):
         return FrontierUnavailable(
             "The frontier server is a replica and refuses writes. Wait for the failover to end, or name the master "
             "in frontier_url."
         )
-    if isinstance(error, OutOfMemoryError):
-        return _refused(error, _FULL)
-    if isinstance(error, _DENIED):
-        return _refused(error, _KEY)
-    if isinstance(error, _PASSING):
-        return _silent(error)
-    if isinstance(error, DataError):
-        return None  # an argument that the client cannot send
-    return _by_code(error) if isinstance(error, ResponseError) else _silent(error)
+    return _by_code(error) if isinstance(error, ServerError) else _silent(error)
 
 
-def _by_code(error: ResponseError) -> CurtsyError | None:
+def _by_code(error: ServerError) -> CurtsyError | None:
     said = str(error)
     for code in _CODE.findall(said):
         if code == "EPOCH":
@@ -99,8 +66,12 @@ def _by_code(error: ResponseError) -> CurtsyError | None:
             return _refused(error, _REFUSED_CODES[code])
         if code in _PASSING_CODES:
             return _silent(error)
-    if "user_script" in said or said.startswith("WRONGTYPE"):
+    if "user_script" in said or error.code == "WRONGTYPE":
         return None
+    if _FULL_HOUSE in said:
+        return _silent(error)
+    if _PASSWORD.search(said):
+        return _refused(error, _KEY)
     return _refused(
         error, "Run `curtsy doctor`: the server must be Valkey 7.2 or Redis 6.2, or newer, with all commands"
     )

@@ -9,20 +9,15 @@ sentinels:// and clusters:// are the same over TLS; options after `?` apply to e
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from binascii import crc_hqx
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
-
-import redis.asyncio as aioredis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.crc import key_slot
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError, ResponseError
 
 from curtsy.core.clock import boot
 from curtsy.core.errors import SettingsError
+from curtsy.frontier.client import Client, Connection, ServerError
 
 Family = Literal["single", "sentinel", "cluster"]
 _SCHEMES: dict[str, tuple[Family, bool]] = {
@@ -38,14 +33,6 @@ _PORTS: dict[Family, int] = {"single": 6379, "sentinel": 26379, "cluster": 6379}
 _SLOTS = 16384
 #: a Sentinel or node that does not answer must leave time for the others
 _ASK_S = 1.0
-#: client options of every connection
-OPTIONS: dict[str, Any] = {
-    # The client would limit sending with asyncio.wait_for, which may swallow a cancellation before Python 3.12: a
-    # canceled task would run forever. Callers limit the time with asyncio.timeout instead.
-    "socket_timeout": None,
-    "socket_connect_timeout": 5.0,
-    "retry": Retry(NoBackoff(), 0),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +127,10 @@ class Servers:
     async def find(self, tag: str, since: float) -> Node:
         """The master that holds the keys with this hash tag, according to an answer after `since` (boot clock)."""
         await self._look(since)
-        slot = key_slot(tag.encode())
+        slot = _slot_of(tag)
         owners = [claim for claim in self._claims if claim.first <= slot <= claim.last]
         if not owners:
-            raise RedisConnectionError(f"no node of the cluster owns slot {slot}")
+            raise ConnectionError(f"no node of the cluster owns slot {slot}")
         return max(owners, key=lambda claim: claim.epoch).node
 
     async def nodes(self) -> list[Node]:
@@ -171,28 +158,28 @@ class Servers:
             try:
                 async with asyncio.timeout(_ASK_S):
                     said, known = await ask(host, port)
-            except (RedisError, OSError, TimeoutError) as error:
+            except (ServerError, OSError) as error:
                 refusals.append(f"{_joined(host, port)}: {str(error).rstrip('.') or 'no answer'}")
                 continue
             claims += said
             nodes |= {node.where: node for node in known}
         if not claims:
             what = "Sentinel" if self.family == "sentinel" else "cluster node"
-            raise RedisConnectionError(f"no {what} answered ({'; '.join(refusals)})")
+            raise ConnectionError(f"no {what} answered ({'; '.join(refusals)})")
         return claims, list(nodes.values())
 
     async def _ask_sentinel(self, host: str, port: int) -> tuple[list[_Claim], list[Node]]:
         async with _client(self._url_of(host, port, self._sentinel_user)) as client:
-            master = _fields(await client.execute_command("SENTINEL", "MASTER", self.service))
+            master = _fields(await client.command("SENTINEL", "MASTER", self.service))
             # REPLICAS exists since 5.0; newer servers dropped SLAVES.
-            others = [_fields(raw) for raw in await client.execute_command("SENTINEL", "REPLICAS", self.service)]
+            others = [_fields(raw) for raw in await client.command("SENTINEL", "REPLICAS", self.service)]
         node = self._node(master["ip"], int(master["port"]), database=self._database)
         replicas = [self._node(one["ip"], int(one["port"]), master=False, database=self._database) for one in others]
         return [_Claim(0, _SLOTS - 1, int(master["config-epoch"]), node)], [node, *replicas]
 
     async def _ask_node(self, host: str, port: int) -> tuple[list[_Claim], list[Node]]:
         async with _client(self._url_of(host, port, self._user)) as client:
-            text = (await client.execute_command("CLUSTER", "NODES")).decode()
+            text = (await client.command("CLUSTER", "NODES")).decode()
         claims: list[_Claim] = []
         nodes: list[Node] = []
         for line in text.splitlines():
@@ -219,32 +206,36 @@ class Servers:
         return f"{'rediss' if self._tls else 'redis'}://{user}{_joined(host, port)}/{database}{self._query}"
 
 
-def connect(node: Node, greet: Callable[[Any], Any] | None = None, **options: Any) -> Any:
+def connect(node: Node, greet: Callable[[Connection], Awaitable[object]] | None = None) -> Client:
     """A client of one server. `greet` is called with every new connection."""
     try:
-        return aioredis.Redis.from_url(node.url, redis_connect_func=greet, **OPTIONS, **options)
+        return Client(node.url, greet)
     except ValueError as error:
         raise SettingsError(f"frontier_url cannot be read: {error}") from error
 
 
 async def policy_of(node: Node) -> str:
     """The server's maxmemory-policy; 'unknown' where CONFIG is not allowed."""
-    async with connect(node, single_connection_client=True) as client:
+    async with connect(node) as client:
         try:
-            answer = _fields(await client.execute_command("CONFIG", "GET", "maxmemory-policy"))
-        except ResponseError:
+            answer = _fields(await client.command("CONFIG", "GET", "maxmemory-policy"))
+        except ServerError:
             return "unknown"
     return answer.get("maxmemory-policy", "unknown")
 
 
-def _client(url: str) -> Any:
-    return connect(Node(url, ""), single_connection_client=True)
+def _client(url: str) -> Client:
+    return connect(Node(url, ""))
 
 
-def _fields(raw: Any) -> dict[str, str]:
-    """A reply of names and values, in the older or newer protocol."""
-    pairs = raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True)
-    return {name.decode(): value.decode() for name, value in pairs}
+def _slot_of(tag: str) -> int:
+    """The hash slot of all keys with this tag, as clusters compute it."""
+    return crc_hqx(tag.strip("{}").encode(), 0) % _SLOTS
+
+
+def _fields(raw: list[bytes]) -> dict[str, str]:
+    """A reply of names and values."""
+    return {name.decode(): value.decode() for name, value in zip(raw[::2], raw[1::2], strict=True)}
 
 
 def _address(word: str, default_port: int) -> tuple[str, int]:

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from redis.exceptions import NoScriptError, ResponseError
-
 from curtsy.core.clock import ServerClock, boot
 from curtsy.core.errors import EpochLost
 from curtsy.frontier import scripts
+from curtsy.frontier.client import Client, ServerError
 from curtsy.frontier.connection import Link, run_id_of
 from curtsy.frontier.server_errors import OtherRun
 from curtsy.frontier.servers import Node, Servers
@@ -74,11 +73,11 @@ class Shard:
         """
         if self._servers.moves:
             self._link.look_up_again()
-        async with self._link.separate_exchange() as client, client.pipeline(transaction=True) as pipe:
+        async with self._link.separate_exchange() as client:
             # On one connection: a restart in between would combine the old run_id with the new server's memory.
-            pipe.info("server")
-            pipe.hmget(self.epoch_key, ["n", "run_id", "layout", "ctr"])
-            info, raw = await pipe.execute()
+            epoch = ("HMGET", self.epoch_key, "n", "run_id", "layout", "ctr")
+            replies = await client.commands([("MULTI",), ("INFO", "server"), epoch, ("EXEC",)])
+        info, raw = replies[-1]
         run_id = run_id_of(info)
         if run_id != self._run_id:
             self.epoch = self._run_id = None
@@ -126,8 +125,8 @@ class Shard:
         """
         # Keys from an old snapshot in this run of the server must not be mistaken for the known epoch.
         self.epoch, self._run_id = None, run_id
-        async with self._link.exchange() as redis:
-            now_ms = await redis.execute_command(
+        async with self._link.exchange() as client:
+            now_ms = await client.command(
                 "EVAL", scripts.source("begin"), 1, self.epoch_key, "" if over is None else over, epoch, run_id, LAYOUT,
                 int(quiet_s * 1000),
             )  # fmt: skip
@@ -138,12 +137,12 @@ class Shard:
         current = f"{self.tag}:e{self.epoch}:".encode()
         cursor, removed = 0, 0
         while True:
-            async with self._link.exchange() as redis:
-                cursor, keys = await redis.scan(cursor, match=f"{self.tag}:e*:*", count=500)
+            async with self._link.exchange() as client:
+                cursor, keys = await client.command("SCAN", cursor, "MATCH", f"{self.tag}:e*:*", "COUNT", 500)
                 old = [key for key in keys if not key.startswith(current)]
                 if old:
-                    removed += await redis.unlink(*old)
-            if cursor == 0:
+                    removed += await client.command("UNLINK", *old)
+            if int(cursor) == 0:
                 return removed
 
     async def call(self, name: str, *args: str | int | float | bytes) -> list[Any]:
@@ -152,8 +151,8 @@ class Shard:
             raise EpochLost("No epoch is adopted yet.")
         before, epoch = boot(), self.epoch
         self.calls += 1
-        async with self._link.exchange() as redis:
-            reply = await self._eval(redis, name, args)
+        async with self._link.exchange() as client:
+            reply = await self._eval(client, name, args)
         now_ms = int(reply[0])
         try:
             self._clock.observe(before, boot(), now_ms)
@@ -164,14 +163,16 @@ class Shard:
             self._known_ms = now_ms
         return reply
 
-    async def _eval(self, redis: Any, name: str, args: tuple[str | int | float | bytes, ...]) -> list[Any]:
+    async def _eval(self, client: Client, name: str, args: tuple[str | int | float | bytes, ...]) -> list[Any]:
         words = (1, self.epoch_key, f"{self.epoch}:{self._known_ms}", *args)
         try:
             try:
-                return await redis.execute_command("EVALSHA", scripts.digest(name), *words)  # type: ignore[no-any-return]
-            except NoScriptError:
-                return await redis.execute_command("EVAL", scripts.source(name), *words)  # type: ignore[no-any-return]
-        except ResponseError as error:
+                return await client.command("EVALSHA", scripts.digest(name), *words)  # type: ignore[no-any-return]
+            except ServerError as error:
+                if error.code != "NOSCRIPT":
+                    raise
+                return await client.command("EVAL", scripts.source(name), *words)  # type: ignore[no-any-return]
+        except ServerError as error:
             if "went back in time" in str(error):
                 self.spoilt = self.epoch
                 raise EpochLost("The frontier server holds an old snapshot: it lacks changes that it made.") from error
@@ -186,10 +187,8 @@ class Shard:
 
     async def forget_reaped(self, items: list[bytes]) -> None:
         key = f"{self.tag}:e{self.epoch}:reaped"
-        async with self._link.exchange() as redis, redis.pipeline(transaction=False) as pipe:
-            for item in items:
-                pipe.lrem(key, 1, item)
-            await pipe.execute()
+        async with self._link.exchange() as client:
+            await client.commands([("LREM", key, 1, item) for item in items])
 
     async def delayed(self, before: str) -> AsyncIterator[tuple[Any, int]]:
         """(member, ms) of the retries whose member starts with `before`. Reads in parts, so the server is not
@@ -199,7 +198,7 @@ class Shard:
         cursor = 0
         while True:
             cursor, found = await self.command("ZSCAN", "%delayed", cursor, "MATCH", pattern, "COUNT", 1000)
-            for member, score in found:
+            for member, score in zip(found[::2], found[1::2], strict=True):
                 yield member, int(float(score))
             if int(cursor) == 0:
                 return
@@ -220,5 +219,5 @@ class Shard:
     async def command(self, *words: str | int | float) -> Any:
         """Runs a plain read command; `%` in a word is replaced by the key prefix of this epoch."""
         prefix = f"{self.tag}:e{self.epoch}:"
-        async with self._link.exchange() as redis:
-            return await redis.execute_command(*[w.replace("%", prefix) if isinstance(w, str) else w for w in words])
+        async with self._link.exchange() as client:
+            return await client.command(*[w.replace("%", prefix) if isinstance(w, str) else w for w in words])

@@ -10,6 +10,7 @@
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
 #   make judge [ARGS=...]             how well pages and documents are read, beside other libraries, in .venv-judge/
 #   make client                       docs/openapi.json and the typed client, after a change of the API
+#   make schema                       the schema of new SQLite databases, after a new migration
 #   make fuzz-api [CASES=10000]       generated requests to the API: no server error, no undocumented answer
 #   make screenshots                  pictures of every page of the dashboard, in screenshots/
 #   make constraints                  pin the versions now installed
@@ -39,7 +40,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system crawl test test-crawl4ai test-ocr airflow-setup test-airflow check chaos chaos-short bench bench-short judge client fuzz-api screenshots constraints clean
+.PHONY: help setup system crawl test test-crawl4ai test-ocr airflow-setup test-airflow check chaos chaos-short bench bench-short judge client schema fuzz-api screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -181,6 +182,9 @@ fuzz-api: $(SETUP)
 client: $(SETUP)
 	@$(BIN)/python -c 'from curtsy.web import api, openapi; print(openapi.file_text(), end="")' > docs/openapi.new && mv docs/openapi.new docs/openapi.json
 	@$(BIN)/python tools/client_generator.py
+
+schema: $(SETUP)
+	@$(BIN)/python tools/sqlite_schema.py
 
 # An installation generates the client too; this rule does it when the document changes after that.
 $(CLIENT): docs/openapi.json tools/client_generator.py

@@ -23,7 +23,7 @@ from curtsy.core.observe import counters
 from curtsy.store import engine, meta, migrations, tables
 from curtsy.store.database_errors import Passing
 from curtsy.store.engine import Store
-from curtsy.store.migrations import HEAD, REVISIONS, statements, version
+from curtsy.store.migrations import HEAD, REVISIONS, WHOLE, statements, version
 
 DOCUMENTED = (Path(__file__).parents[2] / "docs" / "reference" / "database.md").read_text("utf-8")
 
@@ -112,6 +112,14 @@ def test_sqlite_does_not_load_what_only_postgresql_needs(tmp_path: Path) -> None
         "sys.exit('sqlalchemy.dialects.postgresql' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_a_new_sqlite_database_is_what_all_revisions_make() -> None:
+    with sqlite3.connect(":memory:") as new, sqlite3.connect(":memory:") as upgraded:
+        new.executescript(WHOLE.read_text("utf-8"))
+        for revision in REVISIONS:
+            upgraded.executescript(";\n".join(statements(revision, "sqlite")))
+        assert list(new.iterdump()) == list(upgraded.iterdump()), "run python tools/sqlite_schema.py"
 
 
 @pytest.mark.parametrize("revision", ["0001", "0005", "0017", "0024"])

@@ -1,7 +1,8 @@
 """Creates and upgrades the database schema.
 
-A revision is the SQL of `versions/<revision>_<database>.sql`. The table `alembic_version` has the revision of the
-database; its name is that of the library that older versions used.
+A revision is the SQL of `versions/<revision>_<database>.sql`. A new SQLite database is created from
+`versions/sqlite.sql`, which `make schema` makes from all revisions: most crawls begin with a new database. The table
+`alembic_version` has the revision of the database; its name is that of the library that older versions used.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from curtsy.core.errors import SchemaMismatch
 #: every revision, oldest first; the last one is what this program needs
 REVISIONS = tuple(f"{number:04}" for number in range(1, 27))
 HEAD = REVISIONS[-1]
+_VERSIONS = Path(__file__).parent / "versions"
+#: what all revisions make together on SQLite
+WHOLE = _VERSIONS / "sqlite.sql"
 
 Transaction = Callable[[], AbstractContextManager[Connection]]
 Lock = Callable[[str], AbstractContextManager[None]]
@@ -51,12 +55,8 @@ def _is_current(tx: Connection) -> bool:
 
 
 def _upgrade(tx: Connection) -> None:
-    """Run the revisions that the database lacks: all of them if it is empty."""
-    found = version(tx) or ""
-    for revision in REVISIONS:
-        if revision > found:
-            for statement in statements(revision, tx.dialect.name):
-                tx.exec_driver_sql(statement)
+    for statement in _lacking(version(tx), tx.dialect.name):
+        tx.exec_driver_sql(statement)
     tx.exec_driver_sql(
         "CREATE TABLE IF NOT EXISTS alembic_version (version_num VARCHAR(32) NOT NULL, "
         "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
@@ -65,7 +65,17 @@ def _upgrade(tx: Connection) -> None:
     tx.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
 
 
+def _lacking(found: str | None, database: str) -> list[str]:
+    """The statements that bring a database of this revision up to date."""
+    if found is None and database == "sqlite":
+        return _statements(WHOLE)
+    return [one for revision in REVISIONS if revision > (found or "") for one in statements(revision, database)]
+
+
 def statements(revision: str, database: str) -> list[str]:
     """The frozen statements of a revision for `sqlite` or `postgresql`."""
-    script = (Path(__file__).parent / "versions" / f"{revision}_{database}.sql").read_text("utf-8")
-    return [statement for statement in script.split(";\n") if statement.strip()]
+    return _statements(_VERSIONS / f"{revision}_{database}.sql")
+
+
+def _statements(script: Path) -> list[str]:
+    return [statement for statement in script.read_text("utf-8").split(";\n") if statement.strip()]

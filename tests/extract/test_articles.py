@@ -20,6 +20,8 @@ from curtsy.grounding import judge, schema
         ("Written by Jo Marsh on 5 May", ["Jo Marsh"]),
         ("文：山田花子", ["山田花子"]),
         ("Автор: Анна Белова", ["Анна Белова"]),
+        ("澎湃新闻记者 贺梨萍", ["贺梨萍"]),
+        ("新华社记者 贺梨萍摄", []),
         ("By Friday the choir knew it.", []),
         ("Read more about Nora", []),
         ("", []),
@@ -98,6 +100,11 @@ _BODY = "<p>Boats wait above the bridge until the gate is mended.</p>" * 12
         # the date of today far above
         (f"<p class=date>7 June 2024</p>{'<p>Menu</p>' * 9}<h1>The lock at Elm Bridge is closed</h1><p>5 May 2024</p>",
          "2024-05-05"),
+        # the date of today right above
+        (f"<div class=date-box>Fri, 7 June 2024</div><p>News</p>{_HEAD}<p>Nora Field<p>Sun, 5 May 2024</p>{_BODY}",
+         "2024-05-05"),
+        (f"<p>5 May 2024</p>{_HEAD}{_BODY}", "2024-05-05"),
+        (f"<time>5 May 2024</time>{_HEAD}<p>7 June 2024</p>{_BODY}", "2024-05-05"),
         (f"{_HEAD}<p><b>Nora Field</b><span>May 5, 2024</span></p>", "2024-05-05"),
         (f"{_HEAD}{_BODY}<p>Source: | Published: 5 May 2024 | Views: 7</p>", "2024-05-05"),
         (f"<meta name=pubdate content='Thu, 16 May 2024 10:00:00 GMT'>{_HEAD}", "2024-05-16"),
@@ -189,6 +196,17 @@ def test_the_page_is_walked_once_for_all_rungs(monkeypatch: pytest.MonkeyPatch) 
         (f"{_HEAD}<p class=byline>Nora Field Nov 29, 2024</p>", ["Nora Field"]),
         (f"{_HEAD}<time class=byline>Dec 5, 2024</time>", []),
         (f"<meta name=author content='Alder Media Inc.'>{_HEAD}", []),
+        # a link to the page of its author; such links far away are those of teasers
+        (f"{_HEAD}<p><a href=/author/nora-field>Nora Field</a></p>{_BODY}", ["Nora Field"]),
+        (f"{_HEAD}<p><a href=/people/1>Nora Field</a> and <a href=/people/2>Tom Alder</a></p>{_BODY}",
+         ["Nora Field", "Tom Alder"]),
+        (f"{_HEAD}<p><a href=/author/>All Authors</a></p>{_BODY}", []),
+        (f"{_HEAD}{_BODY}{_BODY}<p><a href=/author/nora-field>Nora Field</a></p>", []),
+        (f"{_HEAD}<div class=related><a href=/author/nora-field>Nora Field</a></div>{_BODY}", []),
+        # an editor, a label, a heading
+        (f"{_HEAD}<p class=author>责任编辑：张迪</p>", []),
+        (f"{_HEAD}<p class=author>发布于</p>", []),
+        (f"{_HEAD}<p class=author>相关文章</p>", []),
         # the byline has the usual order of the names
         (f"<meta name=author content='Field, Nora'>{_HEAD}<p class=author>Nora Field</p>", ["Nora Field"]),
     ],

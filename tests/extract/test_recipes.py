@@ -137,3 +137,84 @@ def test_controls_above_the_ingredients_do_not_hide_them() -> None:
 def test_linked_ingredients_with_quantities_count() -> None:
     items = "<li><a href=/b>1 cup beans</a><li><a href=/c>2 carrots</a>"
     assert _record(f"{_HEAD}<h2>Ingredients</h2><ul>{items}</ul>{_METHOD}")["ingredients"] == _TWO
+
+
+_FOUR = ["1 cup beans", "200 g carrots", "2 tbsp oil", "salt"]
+_LINES = "".join(f"<li>{one}</li>" for one in _FOUR)
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (f"<h3>For four:</h3><ul>{_LINES}</ul><p>Soak the beans.", _FOUR),
+        (f"<blockquote><p>{'<br>'.join(_FOUR)}</p></blockquote><p>Soak the beans.", _FOUR),
+        # two lists of one recipe
+        (f"<ul>{_LINES}</ul><p>Dressing</p><ul><li>1 tsp mustard<li>3 tbsp cream<li>1 lemon</ul>",
+         [*_FOUR, "1 tsp mustard", "3 tbsp cream", "1 lemon"]),
+        # a row has several ingredients
+        ("<div class=ingredients><table><tr><td><h4>Soup:</h4><p>1 cup beans<br>200 g carrots<br>2 tbsp oil"
+         "<tr><td><p>salt</table></div>", _FOUR),
+        # properties outside of an item
+        ("<ul><li itemprop=ingredients>1 cup beans<li itemprop=ingredients>salt</ul>", ["1 cup beans", "salt"]),
+        # the box has what a serving contains
+        (f"<div class=recipe--ingredients><ul>{_LINES}</ul><div class=recipe--nutrients><ul><li>protein: 2 g"
+         f"<li>carbs: 5 g</ul></div></div>{_METHOD}", _FOUR),
+        # the first list below the label is no list of amounts
+        (f"<h2>Ingredients</h2><ul><li>for two<li>easy</ul><ul>{_LINES}</ul>", _FOUR),
+        # a link to the ingredients
+        (f"<p>Ingredients<ul><li>Blog<li>Shop<li>About</ul><p>Ingredients:</p><ul>{_LINES}</ul>{_METHOD}", _FOUR),
+        (f"<h2>Dit heb je nodig (twee personen)</h2><ul>{_ITEMS}</ul><h2>Zo maak je het</h2>", _TWO),
+    ],
+    ids=["list", "paragraph", "two-lists", "row", "microdata", "nutrients", "first-list", "link", "dutch"],
+)  # fmt: skip
+def test_where_pages_list_amounts(html: str, expected: list[str]) -> None:
+    page = f"{_HEAD}<p>{'A soup of beans. ' * 20}</p>{html}<p>{'It keeps for days. ' * 9}</p>"
+    assert _record(page)["ingredients"] == expected
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<ul><li>20 g protein<li>30 g carbs<li>9 g sugar</ul>",
+        "<ol><li>1 Soak the beans.<li>2 Cut the carrots.<li>3 Stir.</ol>",
+        "<ul><li><a href=/a>15 easy soups</a><li><a href=/b>9 stews</a><li><a href=/c>20 pies</a></ul>",
+        f"<div class=related><ul>{_LINES}</ul></div>",
+        # points beside each name
+        "<h2>Ingredients</h2><div>Beans</div><div>0 points</div><div>Carrots</div><div>0 points</div><div>Oil</div>"
+        "<div>0 points</div><h2>Method</h2>",
+    ],
+    ids=["nutrition", "steps", "links", "related", "points"],
+)
+def test_amounts_that_are_no_ingredients(html: str) -> None:
+    assert "ingredients" not in _record(f"{_HEAD}<p>{'A soup of beans. ' * 20}</p>{html}")
+
+
+def test_an_ingredient_in_parts_keeps_its_amount() -> None:
+    parts = "<li itemprop=ingredient itemscope><b itemprop=amount>{}</b> <i itemprop=name>{}</i>"
+    items = parts.format("1 cup", "beans") + parts.format("2", "carrots")
+    html = (
+        f"{_HEAD}<div itemscope itemtype=https://schema.org/Recipe><b itemprop=name>Bean soup</b><ul>{items}</ul></div>"
+    )
+    assert _record(html)["ingredients"] == _TWO
+
+
+def test_all_ingredients_in_one_text_are_none_of_them() -> None:
+    data = '{"@type": "Recipe", "name": "Bean soup", "recipeIngredient": "1 cup beans, 2 carrots, 3 tbsp oil, 1 lemon"}'
+    assert _record(_ld(data) + f"<h2>Ingredients</h2><ul>{_ITEMS}</ul>{_METHOD}")["ingredients"] == _TWO
+
+
+def test_properties_may_begin_with_a_capital() -> None:
+    data = (
+        '{"@type": "Recipe", "name": "Bean soup", "Author": {"name": "Nora Field"}, "recipeIngredient": ["2 carrots"]}'
+    )
+    assert _record(_ld(data))["author"] == "Nora Field"
+
+
+def test_a_page_whose_own_title_is_the_name_of_the_site_has_a_name() -> None:
+    names = "<meta property=og:title content='Bean soup'><meta property=og:site_name content='Bean soup'>"
+    assert _record(f"{names}{_HEAD}<h2>Ingredients</h2><ul>{_ITEMS}</ul>{_METHOD}")["name"] == "Bean soup"
+
+
+def test_a_recipe_names_its_author_in_the_footer_of_its_heading() -> None:
+    html = f"{_HEAD}<div class=single-hero__footer><h6><span>Recipe by </span><span>Nora Field</span></h6></div>"
+    assert _record(f"{html}<h2>Ingredients</h2><ul>{_ITEMS}</ul>{_METHOD}")["author"] == "Nora Field"

@@ -66,7 +66,7 @@ def claims(
     if only_labelled or kind != "published":
         return
     if unlabelled:
-        yield min(unlabelled, key=lambda one: _is_far_above(shown, one[1]))[0]
+        yield min(unlabelled, key=lambda one: _distance_above(shown, one[1]))[0]
         return
     if updated is not None:
         yield updated
@@ -79,9 +79,13 @@ def claims(
         yield found
 
 
-def _is_far_above(shown: ArticlePage, part: Part) -> bool:
-    """Far above the heading, the date is often that of today or of the issue. The first date of each kind wins."""
-    return bool(shown.heading and shown.lines and part.end < min(shown.lines[0][0], shown.heading[0]))
+def _distance_above(shown: ArticlePage, part: Part) -> int:
+    """Above the heading, a date without a mark is often that of today or of the issue, more so far above."""
+    if not shown.heading or part.end > shown.heading[0]:
+        return 0
+    if shown.lines and part.end < shown.lines[0][0]:
+        return 2
+    return int(part.tag != "time")
 
 
 def _far(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:

@@ -17,6 +17,12 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _OTHERS = marked("other_marks")
 _TIME = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]")
 MAX_DEPTH = 40
+#: the address of the page of an author: `/author/nora-field`
+AUTHOR_PAGE = re.compile(
+    r"/(?:authors?|autore?s?|autoren|auteurs?|contributors?|columnists?|journalists?|reporters?|writers?|bylines?|by|staff|"
+    r"people|profiles?|redakteure?|periodistas?)/[^/?#]",
+    re.IGNORECASE,
+)
 
 
 class Part(NamedTuple):

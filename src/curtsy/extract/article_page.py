@@ -16,6 +16,7 @@ from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.extract import foreign_parts
 from curtsy.extract.article_marks import (
+    AUTHOR_PAGE,
     BYLINE,
     DATED,
     MAX_DEPTH,
@@ -42,7 +43,7 @@ _TAGS = frozenset(
 #: parts of a page that are about other things, unless they contain the heading
 _ASIDE = marked("aside_marks")
 #: the end of an article: `post-footer`
-_OWN_FOOTER = re.compile(r"\b(?:post|entry|article|asset|story|node|blog)[_\-]{0,2}footer\b", re.IGNORECASE)
+_OWN_FOOTER = re.compile(r"\b(?:post|entry|article|asset|story|node|blog|hero|header)[_\-]{0,2}footer\b", re.IGNORECASE)
 #: the box of the author, which may have its buttons: `author-share`
 _OWN_AUTHOR = re.compile(r"\b(?:author|byline)s?[_\-]{1,2}(?:share|card|social|credit|list|info)", re.IGNORECASE)
 _EXACT = re.compile(r"author-?name|byline", re.IGNORECASE)
@@ -71,6 +72,8 @@ _BESIDE_HEADING = 300
 _LEAST_TITLE = 8
 #: characters of an h2 or h3 that the title repeats anywhere: `Canal Post: the lock is closed`
 _LEAST_REPEATED = 15
+#: between two linked names: `, ` or ` and `
+_MAX_BETWEEN_NAMES = 6
 #: bounds of the search for labeled dates outside of the lines around the heading
 _MAX_LABELLED = 20
 _MAX_LABELLED_AUTHOR = 80
@@ -228,9 +231,27 @@ class ArticlePage:
         for start, end in self.lines:
             if end - start <= _MAX_TEXT and is_labelled(self.text[start:end]):
                 yield Part(start, end, self.text[start:end], "", "", "", ""), False
+        if (linked := self._linked_authors()) is not None:
+            yield linked, False
         if (sole := self._sole_author()) is not None:
             yield sole, True
         yield from ((one, False) for one in self._labelled_authors())
+
+    def _linked_authors(self) -> Part | None:
+        """Names around the heading that lead to the pages of their authors, up to the first other text."""
+        lines = self.lines
+        linked = [
+            one for one in self._spans
+            if lines and one.node.tag == "a" and lines[0][0] <= one.start < one.end <= lines[-1][1]
+            and AUTHOR_PAGE.search(one.node.attributes.get("href") or "") and not self.is_beside(one.node)
+        ]  # fmt: skip
+        if not linked:
+            return None
+        start, end = linked[0].start, linked[0].end
+        for one in linked[1:]:
+            if end <= one.start <= end + _MAX_BETWEEN_NAMES:
+                end = one.end
+        return Part(start, end, self.text[start:end], "", "a", "", "")
 
     def _sole_author(self) -> Part | None:
         """The only name that the page marks with `rel="author"`, wherever it is."""

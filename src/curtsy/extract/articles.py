@@ -127,7 +127,9 @@ def site_names(page: PageSources) -> list[str]:
     for entry in page.data:
         data = entry.get("data")
         if isinstance(data, dict):
-            found += [str(data[key]) for key in _SITE_KEYS if isinstance(data.get(key), str)]
+            # Some pages have their own title as the name of the site.
+            own = data.get("og:title")
+            found += [str(data[key]) for key in _SITE_KEYS if isinstance(data.get(key), str) and data[key] != own]
             for one in _members(data):
                 publisher = one.get("publisher")
                 if isinstance(publisher, dict) and isinstance(publisher.get("name"), str):

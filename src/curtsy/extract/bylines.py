@@ -21,7 +21,8 @@ _MAX_WORDS = 6
 LABEL = re.compile(
     rf"^\W{{0,4}}(?:(?:{any_of('verbs')} )?{any_of('by')} (?=\S)"
     rf"|(?:{any_of('labels')}|written by|posted by) {{0,2}}[:：／/] {{0,3}}"
-    r"|(?:(?:written|posted|published) by|بقلم|מאת) )",
+    r"|(?:(?:written|posted|published) by|بقلم|מאת) "
+    r"|[^\W\d_]{0,8}(?:记者|記者)[ \u3000]{1,2}(?=\S))",
     re.IGNORECASE,
 )
 _BARE_LABEL = re.compile(rf"^\W{{0,4}}{any_of('bare_labels')}\b[: ]{{0,3}}", re.IGNORECASE)
@@ -44,6 +45,8 @@ _TEMPLATE = re.compile(r"[{}<>\[\]]|\$\{|%\w{1,40}%|[a-z]_[a-z]{1,30}_[a-z]")
 _SOURCE = re.compile(
     r"(?:网|網|时报|日报|晚报|早报|快报|新闻|新聞|財経|财经|综合|在线|客户端|编辑部|編集部|通讯社|通信社|电视台|频道|公众号)$"
 )
+#: a sentence, another label (`责任编辑：`), the name of a photographer
+_NO_UNCASED = re.compile(r"[。！？「」：:]|[摄攝]$")
 _HANDLE = re.compile(r"(?=[^a-zA-Z]{0,9}[a-zA-Z])\w[\w.\-]{2,24}")
 _ADDRESS = re.compile(r"https?:|www\.|^/|@|\.(?:com|org|net|test|html?|php)\b", re.IGNORECASE)
 
@@ -176,8 +179,9 @@ def _is_name(name: str, least: int) -> bool:
     if _is_uncased(name):
         return (
             len(name) <= (30 if least == 1 else 10)
-            and not re.search(r"[。！？「」]", name)
+            and not _NO_UNCASED.search(name)
             and not _SOURCE.search(name)
+            and name not in WORDS["date_labels"]
         )
     words = name.split()
     if not least <= len(words) <= _MAX_WORDS or (len(words) == 1 and _is_month(name)):

@@ -12,6 +12,9 @@ from curtsy.grounding.schema import Leaf
 
 _MAIL = re.compile(r"[^\s@]{1,100}@[^\s@.]{1,100}(?:\.[^\s@.]{1,100}){1,9}")
 _NONE = WORDS["placeholders"] | {"n/a", "na", "tbd", "tba", "address", "-"}
+#: `2 eggs, 100 g sugar, 1 lemon, 3 cups milk`
+_NEXT_AMOUNT = re.compile(r", ?\d")
+_MAX_AMOUNTS = 3
 #: short numbers such as 112
 _LEAST_DIGITS = 3
 
@@ -41,10 +44,16 @@ def _is_price(text: str) -> bool:
     return not text.startswith(("-", "−"))
 
 
+def _is_ingredient(text: str) -> bool:
+    """Not all of them in one text."""
+    return len(_NEXT_AMOUNT.findall(text)) < _MAX_AMOUNTS
+
+
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "email": _is_mail,
     "phone": _is_phone,
     "telephone": _is_phone,
     "address": _is_address,
     "price": _is_price,
+    "ingredients": _is_ingredient,
 }

@@ -1,4 +1,4 @@
-"""The ingredients of a recipe as the page shows them: marked elements, lists in marked boxes, lists below a label."""
+"""Ingredients of a recipe as the page shows them: marked elements, lists in marked boxes or below a label, amounts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from selectolax.lexbor import LexborNode
 from curtsy.content import text as prose
 from curtsy.content.document import Document
 from curtsy.core.claims import Claim, Rung
+from curtsy.extract import foreign_parts
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.article_words import WORDS, any_of
 from curtsy.extract.sources import PageSources
@@ -35,6 +36,19 @@ _LABEL = re.compile(
 )
 _METHOD = re.compile(rf"\W{{0,4}}{any_of('method_labels')}\W{{0,3}}", re.IGNORECASE)
 _BULLET = re.compile(r"[\s▢▪•·●○◦□☐✓✔*–—-]{1,9}(?=\S)")
+#: `250 g`, `1/2 cup`, `3-4 EL`
+_AMOUNT = re.compile(r"\W{0,3}[\d½¼¾⅓⅔⅛⅜⅝⅞]")
+_MEASURE = re.compile(
+    r"\W{0,3}[\d½¼¾⅓⅔⅛⅜⅝⅞][\d½¼¾⅓⅔⅛⅜⅝⅞.,/⁄ –-]{0,12}"
+    rf"(?:{any_of('recipe_units')}\b|{any_of('recipe_units_unspaced')})",
+    re.IGNORECASE,
+)
+_NUTRITION = re.compile(rf"\b{any_of('nutrition_words')}", re.IGNORECASE)
+_NUTRITION_MARKS = re.compile(r"(?:^|[\s_\-])(?:nutri|nährwert|naehrwert)[a-z]{0,8}(?:$|[\s_\-])", re.IGNORECASE)
+#: items of a list without a label, and the share that has amounts
+_LEAST_AMOUNTS, _AMOUNTS_SHARE = 3, 0.6
+#: share of different lines
+_UNLIKE = 0.8
 _LEAST, _MOST = 2, 100
 _MAX_ITEM = 240
 _MAX_LABEL = 80
@@ -85,11 +99,13 @@ class _Shown:
     def __init__(self, document: Document, article: ArticlePage) -> None:
         visible = prose.read(document.page_tree(), spans_of=_TAGS)
         self.text, self._article = visible.text, article
-        self._spans = [one for one in visible.spans if one.end > one.start and not article.is_elsewhere(one.start)]
+        spans = [one for one in visible.spans if one.end > one.start and not article.is_elsewhere(one.start)]
+        nutrition = foreign_parts.Spans((one.start, one.end) for one in spans if _is_of_nutrition(one))
+        self._spans = [one for one in spans if one.start not in nutrition]
 
     def ingredients(self) -> list[_Span]:
-        """Of the marked ones, those with the most quantities; else those below a label."""
-        for ways in ((self._marked, self._boxed), (self._labelled,)):
+        """Of the marked ones, those with the most quantities; else those below a label; else a list of amounts."""
+        for ways in ((self._marked, self._boxed), (self._labelled,), (self._measured,)):
             best = max((self._kept(found) for way in ways for found in way()), key=self._quantities, default=[])
             if len(best) >= _LEAST:
                 return best[:_MOST]
@@ -115,9 +131,8 @@ class _Shown:
         """Elements that are marked as one ingredient, by their mark, without those inside of others."""
         found: dict[str, list[_Span]] = {}
         for one in self._spans:
-            mark = next((token for token in _tokens(one.node) if _is_one(token)), None)
-            if mark is not None:
-                found.setdefault("-".join(mark), []).append((one.start, one.end))
+            if (mark := _mark_of_one(one.node)) is not None:
+                found.setdefault(mark, []).append((one.start, one.end))
         for spans in list(found.values())[:_MAX_PLACES]:
             yield list(_outermost(spans))
 
@@ -131,8 +146,18 @@ class _Shown:
         for tags in (_ITEMS, frozenset(("p",))):
             found = sorted({(one.start, one.end) for one in inside if one.node.tag in tags}, key=_outer_first)
             if len(found) >= _LEAST:
-                return [one for one, after in zip(found, [*found[1:], (end, end)], strict=True) if after[0] >= one[1]]
+                inner = [one for one, after in zip(found, [*found[1:], (end, end)], strict=True) if after[0] >= one[1]]
+                return [line for item in inner for line in self._lines_of_item(item)]
         return []
+
+    def _lines_of_item(self, item: _Span) -> list[_Span]:
+        """A cell may have several ingredients, one in each line; most of these begin with an amount."""
+        found = list(self._lines(*item))
+        amounts = sum(
+            _AMOUNT.match(self.text, *line) is not None and any(map(str.isalpha, self.text[slice(*line)]))
+            for line in found
+        )
+        return found if len(found) > _LEAST and amounts > len(found) / 2 else [item]
 
     def _boxed(self) -> Iterator[list[_Span]]:
         """The items in boxes that are marked as ingredients."""
@@ -150,15 +175,58 @@ class _Shown:
             end for at, end in self._lines(0, len(self.text))
             if end - at <= _MAX_LABEL and _LABEL.fullmatch(self.text, at, end) and not self._article.is_elsewhere(at)
         )  # fmt: skip
-        for end in islice(labels, _MAX_PLACES):
+        ends = list(islice(labels, _MAX_PLACES))
+        for end, after in zip(ends, [*ends[1:], len(self.text)], strict=False):
             stop = self._method_after(end)
-            first = next((one for one in self._lists if end <= one[0] <= end + _MAX_GAP), None)
+            if (
+                stop is not None
+                and after < stop
+                and not any(_AMOUNT.match(self.text, *one) for one in self._lines(end, after))
+            ):
+                continue  # a link to the ingredients, before them
+            near = [one for one in self._lists if end <= one[0] <= end + _MAX_GAP]
+            first = next((one for one in near if self._has_amounts(self._items(*one))), next(iter(near), None))
             if first is not None and (stop is None or first[0] < stop):
                 found = self._items(end, stop) if stop is not None else self._items(*first)
             else:
                 found = list(self._lines(end, stop)) if stop is not None else []
-            if all(one[1] - one[0] <= _MAX_ITEM for one in found) and not self._is_menu(found):
+            if (
+                all(one[1] - one[0] <= _MAX_ITEM for one in found)
+                and not self._is_menu(found)
+                and self._are_unlike(found)
+            ):
                 yield found
+
+    def _are_unlike(self, found: Sequence[_Span]) -> bool:
+        """Whether few lines repeat others, as points or buttons beside each ingredient do."""
+        return len({self.text[start:end] for start, end in found}) >= _UNLIKE * len(found)
+
+    def _measured(self) -> Iterator[list[_Span]]:
+        """Lists and paragraphs of which most items or lines are amounts, together with those right after them."""
+        paragraphs = [
+            (one.start, one.end) for one in self._spans
+            if one.node.tag == "p" and self.text.count("\n", one.start, one.end) >= _LEAST
+        ]  # fmt: skip
+        run: list[_Span] = []
+        for start, end in _outermost([*self._lists, *paragraphs]):
+            items = self._items(start, end) or list(self._lines(start, end))
+            if not self._has_amounts(items):
+                continue
+            if run and start - run[-1][1] > _MAX_LABEL:
+                yield run
+                run = []
+            run += items
+        yield run
+
+    def _has_amounts(self, items: Sequence[_Span]) -> bool:
+        """Whether most are amounts, two of them with a unit, and they do not state what a serving contains."""
+        if len(items) < _LEAST_AMOUNTS or any(end - start > _MAX_ITEM for start, end in items):
+            return False
+        amounts, measures = (
+            sum(one.match(self.text, *item) is not None for item in items) for one in (_AMOUNT, _MEASURE)
+        )
+        nutrition = sum(_NUTRITION.search(self.text, *item) is not None for item in items)
+        return amounts >= _AMOUNTS_SHARE * len(items) and measures >= _LEAST and nutrition < _LEAST
 
     def _is_menu(self, found: Sequence[_Span]) -> bool:
         """Whether each item is a link and none has a quantity."""
@@ -178,6 +246,20 @@ class _Shown:
             if line.strip():
                 yield at, at + len(line)
             at += len(line) + 1
+
+
+def _is_of_nutrition(span: prose.Span) -> bool:
+    """A table of what a serving contains; it may be in the box of the ingredients."""
+    attributes = span.node.attributes
+    marks = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+    return span.end - span.start < _SMALL_BOX and "n" in marks.lower() and _NUTRITION_MARKS.search(marks) is not None
+
+
+def _mark_of_one(node: LexborNode) -> str | None:
+    """The mark of one ingredient. `itemprop="ingredients"` is the old name of one, also outside of an item."""
+    if (node.attributes.get("itemprop") or "").lower() == "ingredients":
+        return "itemprop"
+    return next(("-".join(token) for token in _tokens(node) if _is_one(token)), None)
 
 
 def _outer_first(span: _Span) -> _Span:

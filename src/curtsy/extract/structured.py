@@ -35,6 +35,7 @@ _MAX_TEXT = 2_000
 _MAX_TITLE = 300
 _PART = re.compile(r"\{([^{}]+)\}")
 _ADDRESS = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
+_AMOUNT = ("amount", "quantity", "unit", "name")
 _AUTHOR = (
     "author.name", "author", "creator.name", "creator", "meta:author", "article:author", "meta:article:author",
     "meta:parsely-author", "meta:sailthru.author", "meta:citation_author", "meta:dc.creator", "meta:dcterms.creator",
@@ -372,8 +373,9 @@ class _Reader:
             following: list[tuple[Any, str, str | None]] = []
             for value, pointer, item in ends:
                 value, pointer = self._inner(value, pointer)
-                inner = value.get(name) if isinstance(value, dict) else None
-                for one, where in values(inner, step(pointer, name)):
+                name_here = _spelled(value, name) if isinstance(value, dict) else name
+                inner = value.get(name_here) if isinstance(value, dict) else None
+                for one, where in values(inner, step(pointer, name_here)):
                     if name == "priceSpecification" and _is_other_price(one):
                         continue
                     following.append((one, where, where if item is None and isinstance(inner, list) else item))
@@ -390,8 +392,12 @@ class _Reader:
         return value, pointer
 
     def _stated(self, value: Any, pointer: str) -> Stated | None:
-        """Return the parts of an address, or the text of anything else."""
+        """Return the parts of an address, amount and name of an ingredient, or the text of anything else."""
         value, pointer = self._inner(value, pointer)
+        if isinstance(value, dict) and "name" in value and ("amount" in value or "quantity" in value):
+            parts = (self._plain(one, where) for name in _AMOUNT for one, where in _first(value, pointer, name))
+            known = [part for part in parts if part is not None]
+            return _joined(known, " ".join(part.text.strip() for part in known)) if known else None
         if isinstance(value, dict) and "streetAddress" in value:
             parts = (self._plain(one, where) for name in _ADDRESS for one, where in _first(value, pointer, name))
             known = [part for part in parts if part is not None]
@@ -409,6 +415,12 @@ class _Reader:
             if (text := _scalar_text(one)[:_MAX_TEXT]).strip():
                 return Stated((where,), (text,), exact=not isinstance(one, str))
         return None
+
+
+def _spelled(properties: Mapping[str, Any], name: str) -> str:
+    """Sites also write `Author` for `author`."""
+    capital = name[:1].upper() + name[1:]
+    return capital if name not in properties and capital in properties else name
 
 
 def _is_other_price(value: Any) -> bool:

@@ -198,7 +198,7 @@ def test_an_ingredient_in_parts_keeps_its_amount() -> None:
     assert _record(html)["ingredients"] == _TWO
 
 
-def test_all_ingredients_in_one_text_are_none_of_them() -> None:
+def test_one_text_with_all_ingredients_does_not_count() -> None:
     data = '{"@type": "Recipe", "name": "Bean soup", "recipeIngredient": "1 cup beans, 2 carrots, 3 tbsp oil, 1 lemon"}'
     assert _record(_ld(data) + f"<h2>Ingredients</h2><ul>{_ITEMS}</ul>{_METHOD}")["ingredients"] == _TWO
 

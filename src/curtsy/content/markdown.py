@@ -19,6 +19,8 @@ _EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "
 _BLANK = " \t\n\f\r\0"
 _SPANS = {"a": "a", "code": "code", "kbd": "code", "samp": "code", "tt": "code"} | {tag: tag for tag in _EMPHASIS}
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
+#: elements that have a form of their own
+_WRITTEN = BLOCKS | CELLS | _SPANS.keys() | {"img"}
 #: deeper lists, quotations and emphasis are not marked: the marks would grow with the square of the depth
 _MAX_MARKS = 12
 
@@ -33,6 +35,8 @@ def markdown(tree: PageTree, resolve: Callable[[str], str | None], roots: Sequen
         for node, tag, entering in walk(tree, root):
             if tag == "-text":
                 writer.text(node.text_content or "")
+            elif tag not in _WRITTEN:
+                pass  # only its text counts
             elif entering:
                 writer.enter(tag, node)
             else:
@@ -77,8 +81,12 @@ class _Writer:
         self._tight = False
 
     def text(self, content: str) -> None:
-        is_code = self._pre or (self._spans and self._spans[-1][0] == "code")
-        self._pieces.append(content if is_code else _escaped(content))
+        if not self._pre:
+            if not self._pieces and not self._spans and content.isspace():
+                return  # between blocks
+            if not self._spans or self._spans[-1][0] != "code":
+                content = _escaped(content)
+        self._pieces.append(content)
 
     def enter(self, tag: str, node: LexborNode) -> None:
         if tag in _SPANS:
@@ -189,7 +197,8 @@ class _Writer:
         content = "".join(self._pieces)
         self._pieces.clear()
         # A span that continues in the next block starts again there.
-        self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
+        if self._spans:
+            self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
         return " ".join(content.replace("\0", " ").split())
 
     def _end_cell(self) -> None:
@@ -226,10 +235,11 @@ class _Writer:
             return
         for kind, node, start in reversed(self._spans):
             self._wrap(kind, node, start)
-        lines = [" ".join(line.split()) for line in "".join(self._pieces).split("\0")]
+        content = "".join(self._pieces)
         self._pieces.clear()
-        self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
-        lines = [line for line in lines if line]
+        if self._spans:
+            self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
+        lines = [line for part in content.split("\0") if (line := " ".join(part.split()))]
         if lines and self._heading:
             self._write([f"{'#' * self._heading} {' '.join(lines)}"])
         elif lines:
@@ -244,6 +254,12 @@ class _Writer:
 
     def _write(self, block: list[str]) -> None:
         if not any(block):
+            return
+        if not self._marks:
+            if self.lines:
+                self.lines.append("")
+            self.lines += map(str.rstrip, block)
+            self._tight = bool(self._lists)
             return
         fresh = any(not mark.used for mark in self._marks)
         if self.lines and not (self._tight and fresh):

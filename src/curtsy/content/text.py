@@ -7,9 +7,10 @@ element has an exact span. docs/reference/visible-text.md has the rules.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from selectolax.lexbor import LexborNode
 
@@ -23,6 +24,8 @@ _STRUCK = frozenset(("s", "del", "strike"))
 _RAISED = str.maketrans("0123456789+-abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 #: soft hyphen, zero-width space, word joiner, byte order mark: they only say where a line may break
 _NO_WIDTH = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
+#: `translate` looks up each character, and most text has none of these
+_HAS_NO_WIDTH = re.compile(f"[{''.join(map(chr, _NO_WIDTH))}]")
 
 # Separators; the strongest since the last text is written before the next.
 _NONE, _SPACE, _TAB, _LINE = range(4)
@@ -51,17 +54,14 @@ class Span(NamedTuple):
     depth: int
 
 
-class Place:
-    """An element and its part of the text, in document order."""
+class Elements(Protocol):
+    """Is told of all elements in document order."""
 
-    __slots__ = ("end", "node", "parent", "start", "tag")
+    def enter(self, node: LexborNode, tag: str, at: int) -> None:
+        """The element's text begins at or after a position."""
 
-    def __init__(self, node: LexborNode, tag: str, start: int, parent: int) -> None:
-        self.node = node
-        self.tag = tag
-        self.start = self.end = start
-        #: its number; -1: none
-        self.parent = parent
+    def leave(self, at: int) -> None:
+        """The text of the element that was entered last, and is open, ends."""
 
 
 class VisibleText(NamedTuple):
@@ -84,11 +84,11 @@ def read(
     root: LexborNode | None = None,
     limit: int | None = None,
     spans_of: Container[str] = (),
-    places: list[Place] | None = None,
+    elements: Elements | None = None,
 ) -> VisibleText:
     """Return the text and its layout, and the spans of elements with the tags `spans_of`.
 
-    All elements are added to `places`, if it is given: document order is what the main content needs.
+    `elements` is told of all of them instead, if it is given.
     """
     writer = _Writer()
     tables = Tables()
@@ -96,21 +96,18 @@ def read(
     write, separate = writer.write, writer.separate
     spans: list[Span] = []
     starts: list[int] = []
-    #: numbers of the open elements in `places`
-    open_ = [-1]
     steps = 0
     for node, tag, entering in walk(tree, root):
         if tag == "-text":
             write(node.text_content or "")
         else:
-            if places is not None:
+            if elements is not None:
                 if tag[:1] == "-":
                     pass  # a mark of visibility
                 elif entering:
-                    places.append(Place(node, tag, writer.size, open_[-1]))
-                    open_.append(len(places) - 1)
+                    elements.enter(node, tag, writer.size)
                 else:
-                    places[open_.pop()].end = writer.size
+                    elements.leave(writer.size)
             elif tag in spans_of:
                 if entering:
                     starts.append(writer.size)
@@ -185,17 +182,14 @@ class _Writer:
             self._pending = strength
 
     def write(self, content: str) -> None:
-        if not content.isascii():
-            content = content.translate(_NO_WIDTH)
         if self.preformatted and "\n" in content:
             for number, line in enumerate(content.split("\n")):
                 if number:
                     self.separate(_LINE)
-                self._line(line)
-        else:
-            self._line(content)
-
-    def _line(self, content: str) -> None:
+                self.write(line)
+            return
+        if not content.isascii() and _HAS_NO_WIDTH.search(content) is not None:
+            content = content.translate(_NO_WIDTH)
         words = content.split()
         if not words:
             if content and self._pending < _SPACE:
@@ -210,16 +204,13 @@ class _Writer:
         pending = self._pending
         if pending < _SPACE and content[0].isspace():
             pending = _SPACE
-        self._put(piece, pending)
-        self._pending = _SPACE if content[-1].isspace() else _NONE
-
-    def _put(self, piece: str, separator: int) -> None:
-        if separator and self.size:
-            self.parts.append(_SIGNS[separator])
+        if pending and self.size:
+            self.parts.append(_SIGNS[pending])
             self.size += 1
         self.parts.append(piece)
         self.size += len(piece)
         self._at_cell_start = False
+        self._pending = _SPACE if content[-1].isspace() else _NONE
 
     def cell(self, entering: bool, is_data: bool) -> None:
         """In a data table, blocks at the edges of a cell do not end the line of the row."""
@@ -238,7 +229,9 @@ class _Writer:
             reading = "".join(self._annotations.pop())
             self._in_annotation = 0
             if reading:
-                self._put(f"({reading})", _NONE)
+                self.parts.append(f"({reading})")
+                self.size += len(reading) + 2
+                self._at_cell_start = False
                 self._pending = _NONE
 
     def mark(self, visibility: Visibility, entering: bool) -> None:

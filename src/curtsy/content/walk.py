@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
@@ -58,7 +58,7 @@ class _Return(NamedTuple):
     """Where the walk continues after streamed content."""
 
     node: LexborNode
-    depth: int
+    open_elements: list[tuple[LexborNode, str]]
     marks: list[tuple[int, LexborNode, str]]
 
 
@@ -66,7 +66,8 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
     """Yield everything that a reader may see of the page, or of one element of it."""
     node = root if root is not None else tree.root
     visibility = tree.visibility
-    depth = 0
+    #: elements whose children are being visited, with their tags: read once, each of them costs a call
+    open_: list[tuple[LexborNode, str]] = []
     #: depth, element and tag of open marks
     marks: list[tuple[int, LexborNode, str]] = []
     returns: list[_Return] = []
@@ -79,8 +80,8 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
             if tag == "template" and (place := _placement(tree, node, placed)) is not None:
                 child = place.content.first_child
                 if child is not None:
-                    returns.append(_Return(place.last, depth, marks))
-                    node, depth, marks = child, 1, []
+                    returns.append(_Return(place.last, open_, marks))
+                    node, open_, marks = child, [(place.content, "")], []
                     continue
                 node = place.last
         elif visibility and (state := visibility.get(node.mem_id)) is not None:
@@ -89,8 +90,9 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
                 yield node, tag, True
                 child = node.first_child
                 if child is not None:
-                    marks.append((depth, node, MARKS[state]))
-                    node, depth = child, depth + 1
+                    marks.append((len(open_), node, MARKS[state]))
+                    open_.append((node, tag))
+                    node = child
                     continue
                 yield node, tag, False
                 yield node, MARKS[state], False
@@ -98,20 +100,21 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
             yield node, tag, True
             child = node.first_child
             if child is not None:
-                node, depth = child, depth + 1
+                open_.append((node, tag))
+                node = child
                 continue
             yield node, tag, False
         while True:
-            while depth and (following := node.next) is None:
-                node, depth = cast(LexborNode, node.parent), depth - 1
-                if depth or not returns:
-                    yield node, node.tag or "", False
-                if marks and marks[-1][0] == depth:
+            while open_ and (following := node.next) is None:
+                node, tag = open_.pop()
+                if open_ or not returns:
+                    yield node, tag, False
+                if marks and marks[-1][0] == len(open_):
                     yield marks[-1][1], marks.pop()[2], False
-            if depth or not returns:
+            if open_ or not returns:
                 break
-            node, depth, marks = returns.pop()
-        if not depth:
+            node, open_, marks = returns.pop()
+        if not open_:
             return
         node = following
 

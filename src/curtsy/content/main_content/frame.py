@@ -22,6 +22,7 @@ _ROLES = frozenset(
 )  # fmt: skip
 #: other elements can only be left out by their attributes
 _JUDGED_WITHOUT_NAMES = _TAGS | {"header", "aside", "form", "div", "section", "p"}
+_PLAIN_BLOCKS = frozenset(("div", "section", "p"))
 _NEVER = frozenset(("html", "body", "main"))
 _CODE = frozenset(("pre", "code"))
 _NEVER_BY_NAME = frozenset(("h1", "pre", "code"))
@@ -88,18 +89,21 @@ class Frame:
         self._heading = heading
         self._prose = page.elements[0].prose or 1.0
         self._letters = page.elements[0].letters or 1.0
-        self._titles = _titles_before(page, heading)
-        self._in_content = _in_content(page.elements)
-        self._marked_texts = [number for number, element in enumerate(page.elements) if _is_marked_text(element)]
+        self._titles = _titles(page, heading)
+        self._judged = _judged(page.elements)
+        self._marked_texts = [
+            number
+            for number, element in enumerate(page.elements)
+            if element.prose >= _LEAST_TEXT and _is_marked_text(element)
+        ]
 
     def out(self) -> set[int]:
         """Return the elements around the content, whatever the type of the page."""
-        return self._sweep(self._is_out)
+        return self._sweep(self._judged, self._is_out)
 
     def comments(self) -> set[int]:
-        if not any(element.part is Part.COMMENTS for element in self._elements):
-            return set()
-        return self._sweep(lambda _, element: element.part is Part.COMMENTS and element.prose < 0.7 * self._prose)
+        found = [number for number in self._judged if self._elements[number].part is Part.COMMENTS]
+        return self._sweep(found, lambda _, element: element.prose < 0.7 * self._prose)
 
     def free_labels(self) -> set[int]:
         """Return labels outside of forms: what a reader may tick off, as ingredients, or the question of an answer."""
@@ -116,31 +120,18 @@ class Frame:
 
     def posters(self) -> set[int]:
         """Return what a forum says about the authors of posts, and the buttons of posts."""
-        return self._sweep(lambda _, element: names.is_poster(element.names) and element.prose < 0.1 * self._prose)
+        found = [number for number in self._judged if names.is_poster(self._elements[number].names)]
+        return self._sweep(found, lambda _, element: element.prose < 0.1 * self._prose)
 
-    def _sweep(self, is_out: Callable[[int, Element], bool]) -> set[int]:
+    def _sweep(self, numbers: list[int], is_out: Callable[[int, Element], bool]) -> set[int]:
+        """Return those of the elements that are out, without those in others that are."""
         found: set[int] = set()
-        elements = self._elements
-        number = end_of_code = 0
-        while number < len(elements):
-            element = elements[number]
-            if element.tag in _CODE:
-                end_of_code = max(end_of_code, element.stop)
-            if self._is_judged(element, number < end_of_code) and is_out(number, element):
+        stop = 0
+        for number in numbers:
+            if number >= stop and is_out(number, element := self._elements[number]):
                 found.add(number)
-                number = element.stop
-            else:
-                number += 1
+                stop = element.stop
         return found
-
-    @staticmethod
-    def _is_judged(element: Element, is_code: bool) -> bool:
-        """Names within code are those of its syntax: `hljs-comment`. Only buttons may be left out there."""
-        if element.end <= element.start or element.tag in _NEVER:
-            return False
-        if not element.attributes and element.tag not in _JUDGED_WITHOUT_NAMES:
-            return False
-        return not is_code or element.tag == "button"
 
     def _is_out(self, number: int, element: Element) -> bool:
         # On a page with little prose, a notice may hold most of it.
@@ -148,17 +139,19 @@ class Frame:
         if share > _MOST[self._heading is not None]:
             return self._is_beside_text(number, element)
         tag, role = element.tag, (element.attributes.get("role") or "").lower()
+        if tag in _PLAIN_BLOCKS and not role and not element.names:
+            return element.letters < _MOST_NOTICE_LETTERS and self._is_notice(element)
         if (tag == "button" or role == "button") and _opens(element):
             return False
         if tag in _TAGS or role in _ROLES:
             return True
         if tag == "header" or role == "banner":
-            return not self._in_content[number] and not self._holds_title(number) and not _is_opening(element)
+            return not self._is_in_content(number) and not self._holds_title(number) and not _is_opening(element)
         if tag in ("div", "table", "td", "tr", "section") and element.links and names.is_header(element.names):
-            return share < 0.3 and not self._in_content[number] and not self._holds_title(number)
+            return share < 0.3 and not self._is_in_content(number) and not self._holds_title(number)
         if element.letters < _MOST_BUTTON_LETTERS and tag in _BUTTON_TAGS and names.is_button(element.names):
             return not element.headings
-        if element.letters < _MOST_NOTICE_LETTERS and tag in ("div", "section", "p") and self._is_notice(element):
+        if element.letters < _MOST_NOTICE_LETTERS and tag in _PLAIN_BLOCKS and self._is_notice(element):
             return True
         if tag == "aside":
             is_content = self._is_text(number, element) or self._has_facts(number, element)
@@ -202,7 +195,7 @@ class Frame:
 
     def _has_facts(self, number: int, element: Element) -> bool:
         """Whether a column beside a text is a part of it: a heading and lines without links, in the same element."""
-        if element.link_density > _MOST_LINKED_CONTROL or not element.headings or not self._in_content[number]:
+        if element.link_density > _MOST_LINKED_CONTROL or not element.headings or not self._is_in_content(number):
             return False
         return element.letters >= _LEAST_FACTS and element.node.css_first(_ASKS) is None
 
@@ -255,30 +248,49 @@ class Frame:
         return any(number < text < element.stop for text in self._marked_texts)
 
     def _holds_title(self, number: int) -> bool:
-        return self._titles[self._elements[number].stop] > self._titles[number]
+        return any(number <= title < self._elements[number].stop for title in self._titles)
+
+    def _is_in_content(self, number: int) -> bool:
+        """Whether an element is in an article or the like."""
+        above = self._elements[number].parent
+        while above >= 0:
+            element = self._elements[above]
+            if element.tag in _CONTENT_TAGS or element.part is Part.CONTENT:
+                return True
+            above = element.parent
+        return False
 
 
-def _titles_before(page: Outline, heading: int | None) -> list[int]:
-    """Return how many titles there are before each element: the heading of the page, or all of the first rank."""
-    counts = [0]
-    for number, element in enumerate(page.elements):
-        is_title = number == heading
-        if heading is None and element.tag == "h1" and element.letters >= 3:
-            is_title = not is_logo(page, number)
-        counts.append(counts[-1] + is_title)
-    return counts
+def _judged(elements: list[Element]) -> list[int]:
+    """Return the elements that may be left out.
 
-
-def _in_content(elements: list[Element]) -> list[bool]:
-    """Return whether each element is in an article or the like."""
-    found: list[bool] = []
-    for element in elements:
-        above = element.parent
-        inside = above >= 0 and (
-            found[above] or elements[above].tag in _CONTENT_TAGS or elements[above].part is Part.CONTENT
-        )
-        found.append(inside)
+    Names within code are those of its syntax: `hljs-comment`. Only buttons may be left out there.
+    """
+    found: list[int] = []
+    end_of_code = 0
+    for number, element in enumerate(elements):
+        tag = element.tag
+        if tag in _CODE:
+            end_of_code = max(end_of_code, element.stop)
+        if (
+            (element.attributes or tag in _JUDGED_WITHOUT_NAMES)
+            and element.end > element.start
+            and tag not in _NEVER
+            and (number >= end_of_code or tag == "button")
+        ):
+            found.append(number)
     return found
+
+
+def _titles(page: Outline, heading: int | None) -> list[int]:
+    """Return the heading of the page, or all headings of the first rank."""
+    if heading is not None:
+        return [heading]
+    return [
+        number
+        for number, element in enumerate(page.elements)
+        if element.tag == "h1" and element.letters >= 3 and not is_logo(page, number)
+    ]
 
 
 def _is_marked_text(element: Element) -> bool:

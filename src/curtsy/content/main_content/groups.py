@@ -44,8 +44,9 @@ def groups_of(page: Outline, out: set[int]) -> list[Group]:
 
 
 def _group(elements: list[Element], parent: int, out: set[int]) -> Group | None:
-    children = elements[parent].children
-    if len(children) < _LEAST_ITEMS:
+    element = elements[parent]
+    children = element.children
+    if len(children) < _LEAST_ITEMS or (element.links < _LEAST_ITEMS and element.tag != "a"):
         return None
     forms = Counter(form for child in children if (form := _form(elements[child])) is not None)
     if not forms:
@@ -58,7 +59,7 @@ def _group(elements: list[Element], parent: int, out: set[int]) -> Group | None:
     if len(full) < max(_LEAST_ITEMS, 0.6 * len(items)):
         return None
     letters = sum(item.letters for item in full)
-    if letters < 0.5 * elements[parent].letters:
+    if letters < 0.5 * element.letters:
         return None
     linked, prose = sum(item.linked for item in full), sum(item.prose for item in full)
     titled = sum(1 for item in items if _has_linked_heading(elements, item))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 #: characters of names that are read
 _MAX_NAMES = 400
@@ -36,24 +37,48 @@ class Part(Enum):
     META = "meta"
 
 
-_WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "names.toml").read_text("utf-8"))
+_LISTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "names.toml").read_text("utf-8"))
+#: what a word begins or ends at
+_EDGE = re.compile(r"[\s\d-]+")
 
 
-def _pattern(*lists: str, begins_name: bool = False) -> re.Pattern[str]:
-    words = sorted((re.escape(word) for name in lists for word in _WORDS[name].split()), key=len, reverse=True)
-    return re.compile(rf"(?:^|[\s{'' if begins_name else '-'}])(?:{'|'.join(words)})(?=$|[\s\d-])")
+class _Read(NamedTuple):
+    """Names in lower case with hyphens between their words, and what is between edges of words."""
+
+    text: str
+    pieces: frozenset[str]
+
+
+class _Words(NamedTuple):
+    """Words of names, each of one or more pieces."""
+
+    pattern: re.Pattern[str]
+    #: their first pieces; most names have none of them, which a set says faster than a search
+    first: frozenset[str]
+
+    @classmethod
+    def of(cls, words: str, before: str = r"\s-") -> _Words:
+        """`before`: what may be before a word."""
+        found = sorted(words.split(), key=len, reverse=True)
+        pattern = re.compile(rf"(?:^|[{before}])(?:{'|'.join(map(re.escape, found))})(?=$|[\s\d-])")
+        return cls(pattern, frozenset(_EDGE.split(word)[0] for word in found))
+
+    def are_in(self, names: _Read) -> bool:
+        return not self.first.isdisjoint(names.pieces) and self.pattern.search(names.text) is not None
 
 
 #: in the order of precedence
 _PARTS = {
-    part: _pattern(part.value, *(("controls",) if part is Part.FRAME else ()))
+    part: _Words.of(_LISTS[part.value] + (_LISTS["controls"] if part is Part.FRAME else ""))
     for part in (Part.RELATED, Part.COMMENTS, Part.FRAME, Part.SIDEBAR, Part.META, Part.CONTENT)
 }
-_NO_CONTROL = _pattern("frame")
-_POSTER = _pattern("poster")
-_LEAD = _pattern("lead")
-_POST = _pattern("post", begins_name=True)
-_COMMENT_TEXT = _pattern("comment_text")
+_NO_CONTROL = _Words.of(_LISTS["frame"])
+_POSTER = _Words.of(_LISTS["poster"])
+_LEAD = _Words.of(_LISTS["lead"])
+_POST = _Words.of(_LISTS["post"], before=r"\s")
+_COMMENT_TEXT = _Words.of(_LISTS["comment_text"])
+_FOOTER = _Words.of("footer copyright colophon legal disclaimer")
+_BUTTON = _Words.of("btn btns button buttons cta add-to-cart buy-now knopka cart basket")
 #: WordPress uses it for the boxes of sidebars; `elementor-widget` may be anything
 _WIDGET = re.compile(r"(?:^|\s)widget(?:-[a-z]|\s|$)")
 #: `leftnav`, `rfooter`, `sidebarcol`
@@ -64,12 +89,10 @@ _COMPOUND = re.compile(
 _HEADER = re.compile(
     r"(?:^|\s)(?:[a-z]{0,8}-?header|head|top|banner|kopf|entete|cabecera|shapka)(?:-?(?:wrap|wrapper|container|inner|top|main|area|bar))?(?=$|\s)"
 )
-_FOOTER = re.compile(r"(?:^|[\s-])(?:footer|copyright|colophon|legal|disclaimer)(?=$|[\s\d-])")
-_BUTTON = re.compile(r"(?:^|[\s-])(?:btn|btns|button|buttons|cta|add-to-cart|buy-now|knopka|cart|basket)(?=$|[\s\d-])")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[_:./-]+")
 #: `no-sidebar`, `has-sidebar` and `node-no-sidebar` describe the page around the element; an `ad` with details is an
-#: entry of classified advertisements
+#: entry of classified advertisements. Each has a hyphen
 _ABOUT_PAGE = re.compile(
     r"(?:^|[\s-])(?:no|not|has|with|without|hide|show)-\S*|(?:text|bg|border|badge|link)-secondary"
     r"|(?:^|(?<=[\s-]))ads?-(?=(?:details?|titles?|desc|description|prices?|contents?|infos?|lists?|listing|subject|view)(?:$|[\s-]))"
@@ -84,13 +107,13 @@ def part_of(names: str) -> Part:
     >>> part_of("site-footer"), part_of("ArticleBody_root__x1"), part_of("col-md-8")
     (<Part.FRAME: 'frame'>, <Part.CONTENT: 'content'>, <Part.UNKNOWN: 'unknown'>)
     """
-    read = _readable(names)
-    for part, pattern in _PARTS.items():
-        if pattern.search(read) is not None:
+    read = _read(names)
+    for part, words in _PARTS.items():
+        if words.are_in(read):
             return part
-    if _COMPOUND.search(read) is not None:
+    if _COMPOUND.search(read.text) is not None:
         return Part.FRAME
-    return Part.SIDEBAR if _WIDGET.search(read) is not None else Part.UNKNOWN
+    return Part.SIDEBAR if _WIDGET.search(read.text) is not None else Part.UNKNOWN
 
 
 def is_by_id(attributes: Mapping[str, str | None]) -> bool:
@@ -101,54 +124,60 @@ def is_by_id(attributes: Mapping[str, str | None]) -> bool:
 @lru_cache(_REMEMBERED)
 def is_header(names: str) -> bool:
     """Return whether the names may be those of the header of the site."""
-    return _HEADER.search(_readable(names)) is not None
+    return _HEADER.search(_read(names).text) is not None
 
 
 def is_footer(names: str) -> bool:
-    return _FOOTER.search(_readable(names)) is not None
+    return _FOOTER.are_in(_read(names))
 
 
 @lru_cache(_REMEMBERED)
 def is_button(names: str) -> bool:
-    return _BUTTON.search(_readable(names)) is not None
+    return _BUTTON.are_in(_read(names))
 
 
 @lru_cache(_REMEMBERED)
 def is_poster(names: str) -> bool:
     """Return whether an element describes the author of a forum post, or has the buttons of a post."""
-    return _POSTER.search(_readable(names)) is not None
+    return _POSTER.are_in(_read(names))
 
 
 @lru_cache(_REMEMBERED)
 def is_content(names: str) -> bool:
     """Return whether the names are those of content, whatever else they say."""
-    return _PARTS[Part.CONTENT].search(_readable(names)) is not None
+    return _PARTS[Part.CONTENT].are_in(_read(names))
 
 
 @lru_cache(_REMEMBERED)
 def is_control(names: str) -> bool:
     """Return whether an element of the frame has the names of a menu, a search or a filter, and no others."""
-    return _NO_CONTROL.search(_readable(names)) is None
+    return not _NO_CONTROL.are_in(_read(names))
 
 
 @lru_cache(_REMEMBERED)
 def is_post(names: str) -> bool:
     """Return whether the names are those of the text of a forum post; blogs call articles so too, and say more."""
-    return _POST.search(_readable(names)) is not None and "entry" not in names
+    return _POST.are_in(_read(names)) and "entry" not in names
 
 
 @lru_cache(_REMEMBERED)
 def is_comment(names: str) -> bool:
     """Return whether the names are those of a comment or of its text."""
-    return _COMMENT_TEXT.search(_readable(names)) is not None
+    return _COMMENT_TEXT.are_in(_read(names))
 
 
 @lru_cache(_REMEMBERED)
 def is_lead(names: str) -> bool:
     """Return whether the names are those of the text between the title and the text of an article."""
-    return _LEAD.search(_readable(names)) is not None
+    return _LEAD.are_in(_read(names))
 
 
-def _readable(names: str) -> str:
-    """Return lower-case words with hyphens between them."""
-    return _ABOUT_PAGE.sub(" ", _SEPARATOR.sub("-", _CAMEL.sub("-", names[:_MAX_NAMES])).lower())
+@lru_cache(_REMEMBERED)
+def _read(names: str) -> _Read:
+    text = names[:_MAX_NAMES]
+    if not text.islower():
+        text = _CAMEL.sub("-", text)
+    text = _SEPARATOR.sub("-", text).lower()
+    if "-" in text:
+        text = _ABOUT_PAGE.sub(" ", text)
+    return _Read(text, frozenset(_EDGE.split(text)))

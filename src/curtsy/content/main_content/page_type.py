@@ -198,17 +198,21 @@ _PRICE = re.compile(
 
 def _one_text(page: Outline) -> float:
     """The most letters of prose that one element holds directly, in its paragraphs or between line breaks."""
-    own = [element.prose for element in page.elements]
-    for element in page.elements:
+    elements = page.elements
+    # An element has at least the prose of those within it.
+    own = {number: element.prose for number, element in enumerate(elements) if element.prose > 0}
+    for number in own:
+        element = elements[number]
         if element.parent >= 0:
             own[element.parent] -= element.prose
-    holders: list[int] = []
+    holders: dict[int, int] = {}
     held: dict[int, float] = {}
-    for number, element in enumerate(page.elements):
+    for number, prose in own.items():
+        element = elements[number]
         holder = holders[element.parent] if element.tag in _INNER and element.parent >= 0 else number
-        holders.append(holder)
-        if own[number] > 0:
-            held[holder] = held.get(holder, 0.0) + own[number]
+        holders[number] = holder
+        if prose > 0:
+            held[holder] = held.get(holder, 0.0) + prose
     return max(held.values(), default=0.0)
 
 

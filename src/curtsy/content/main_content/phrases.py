@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -19,8 +20,11 @@ _LEAST_PAGES = 2
 _PHRASES: dict[str, list[str]] = tomllib.loads((Path(__file__).parent / "phrases.toml").read_text("utf-8"))
 
 
-def _any_of(name: str) -> str:
-    return f"(?:{'|'.join(_PHRASES[name])})"
+#: a letter that every match begins with, and the rest
+_FIRST_LETTER = re.compile(r"([^\W\d_])(?![?*+{])(.*)", re.DOTALL)
+#: a word that begins a phrase and must not continue a word before it
+_WORD_START = re.compile(r"\\b((?:[^\W\d_](?![?*+{]))+)")
+_PARENTHESES = re.compile(r"\([^()]*\)")
 
 
 class Pattern:
@@ -30,9 +34,17 @@ class Pattern:
     gives the same result, because in ASCII only the dotless i of a pattern has another equivalent.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, in_ascii: str | None = None) -> None:
+        """`in_ascii`: a pattern that finds the same in ASCII text."""
         self._any = re.compile(pattern, re.IGNORECASE)
-        self._ascii = re.compile(pattern.replace("ı", "i"))
+        self._ascii = re.compile((pattern if in_ascii is None else in_ascii).replace("ı", "i"))
+
+    @classmethod
+    def of(cls, name: str, form: str = "{}") -> Pattern:
+        """Return a pattern of the phrases of a name in this form."""
+        found = _PHRASES[name]
+        in_ascii = [phrase for phrase in found if phrase[0].isascii() or phrase[0] == "ı"]
+        return cls(form.replace("{}", any_of(found)), form.replace("{}", any_of(in_ascii)))
 
     def search(self, text: str) -> re.Match[str] | None:
         return self._ascii.search(text.lower()) if text.isascii() else self._any.search(text)
@@ -44,18 +56,46 @@ class Pattern:
         return self._ascii.fullmatch(text.lower()) if text.isascii() else self._any.fullmatch(text)
 
 
-_ELSEWHERE = Pattern(rf"[\W_]{{0,4}}{_any_of('elsewhere')}")
-_LABELS = Pattern(rf"{_any_of('labels')}[\W_]{{0,4}}")
-_COOKIES = Pattern(_any_of("cookies"))
-_ORDER = re.compile(_any_of("order"), re.IGNORECASE)
-_DATELINE = Pattern(rf"{_any_of('dateline')}[^.!?。]{{0,80}}$")
-_COPYRIGHT = Pattern(_any_of("copyright"))
-_PAGES = Pattern(rf"(?:[\W\d_]|{_any_of('pages')}(?![^\W\d_]))*")
+def any_of(phrases: Iterable[str]) -> str:
+    """Return a pattern that matches where one of the phrases does; which one, it does not say.
+
+    Phrases with the same first letter follow it, so that most text is refused by one comparison for each letter, and a
+    search skips what none of them begins with.
+    """
+    groups: dict[str, list[str]] = {}
+    for phrase in phrases:
+        first, rest = _split(_WORD_START.sub(r"\1(?<=\\b\1)", phrase, count=1) if phrase[:2] == r"\b" else phrase)
+        groups.setdefault(first, []).append(rest)
+    return f"(?:{'|'.join(f'{first}(?:{chr(124).join(rests)})' for first, rests in groups.items())})"
+
+
+def _split(phrase: str) -> tuple[str, str]:
+    """Return the letter that a phrase begins with, and the rest; no letter if it is not certain."""
+    found = _FIRST_LETTER.fullmatch(phrase)
+    return ("", phrase) if found is None or _is_choice(phrase) else (found[1], found[2])
+
+
+def _is_choice(phrase: str) -> bool:
+    """Whether a phrase is two: `a|b`."""
+    before = ""
+    while phrase != before:
+        before, phrase = phrase, _PARENTHESES.sub("", phrase.replace(r"\(", "").replace(r"\)", ""))
+    return "|" in phrase
+
+
+_ELSEWHERE = Pattern.of("elsewhere", r"[\W_]{0,4}{}")
+_LABELS = Pattern.of("labels", r"{}[\W_]{0,4}")
+_COOKIES = Pattern.of("cookies")
+_ORDER = re.compile(f"(?:{'|'.join(_PHRASES['order'])})", re.IGNORECASE)
+_DATELINE = Pattern.of("dateline", r"{}[^.!?。]{0,80}$")
+_COPYRIGHT = Pattern.of("copyright")
+_COPYRIGHT_FIRST = Pattern.of("copyright_first", r"\W{0,3}{}")
+_PAGES = Pattern.of("pages", r"(?:[\W\d_]|{}(?![^\W\d_]))*")
 _COUNTS = re.compile(r"\([0-9]{1,6}\)[ \t]*$", re.MULTILINE)
 _MOST_COUNTED = 0.6
 _NUMBERS = re.compile(r"[0-9]{1,5}")
-_FORUM = Pattern(rf"\W{{0,3}}{_any_of('forum')}")
-_POSTER = Pattern(rf"\b{_any_of('poster')}\s{{0,3}}:")
+_FORUM = Pattern.of("forum", r"\W{0,3}{}")
+_POSTER = Pattern.of("poster", r"\b{}\s{0,3}:")
 
 
 def leads_elsewhere(heading: str) -> bool:
@@ -82,7 +122,7 @@ def is_dateline(text: str) -> bool:
 
 
 def is_copyright(text: str) -> bool:
-    return _COPYRIGHT.search(text) is not None
+    return _COPYRIGHT.search(text) is not None or _COPYRIGHT_FIRST.match(text) is not None
 
 
 def is_pagination(text: str) -> bool:

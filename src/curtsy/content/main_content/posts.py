@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from curtsy.content.main_content import names
-from curtsy.content.main_content.outline import Element, Outline
+from curtsy.content.main_content.outline import Outline
 
 _LEAST_POSTS = 2
 #: above a signature
@@ -22,10 +22,10 @@ _TAGS = frozenset(
 
 def posts_of(page: Outline, out: set[int], is_article: bool) -> list[int]:
     """Return the texts of posts, in order; empty: the page is no thread."""
-    posts = _innermost(page.elements, out, names.is_post)
+    posts = _innermost(page, out, names.is_post)
     if len(posts) >= _LEAST_POSTS and _hold_text(page, posts):
         return posts
-    comments = [] if is_article else _innermost(page.elements, out, names.is_comment)
+    comments = [] if is_article else _innermost(page, out, names.is_comment)
     prose = sum(page.elements[number].prose for number in comments)
     other = page.elements[0].prose - prose
     letters = sum(page.elements[number].letters for number in comments)
@@ -41,8 +41,11 @@ def _hold_text(page: Outline, posts: list[int]) -> bool:
     return held >= _LEAST_SHARE * page.elements[0].prose
 
 
-def _innermost(elements: list[Element], out: set[int], is_wanted: Callable[[str], bool]) -> list[int]:
+def _innermost(page: Outline, out: set[int], is_wanted: Callable[[str], bool]) -> list[int]:
     """Return the named elements that contain no other such element."""
+    if not any(map(is_wanted, page.names)):
+        return []
+    elements = page.elements
     found: list[int] = []
     number = 0
     while number < len(elements):

@@ -16,6 +16,8 @@ _BLOCKS = _HEADINGS | frozenset(
     ("div", "ul", "ol", "section", "table", "aside", "dl", "article", "tr", "td", "figure", "center", "li", "p",
      "header")
 )  # fmt: skip
+#: what may begin a part that leads elsewhere
+_BEGINNINGS = _BLOCKS | _LABELS
 _LISTS = frozenset((PageType.LISTING, PageType.COLLECTION))
 _BOXES = frozenset(("div", "figure", "section", "article", "aside"))
 _LIST_TAGS = frozenset(("ul", "ol", "li"))
@@ -70,6 +72,9 @@ class Pruning:
         while number < stop:
             if number in self._out:
                 number = self._elements[number].stop
+                continue
+            if self._elements[number].tag not in _BEGINNINGS:
+                number += 1
                 continue
             section = [number] if self._leads_elsewhere(number) else self._section(number)
             found.update(section)

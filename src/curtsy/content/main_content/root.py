@@ -92,7 +92,7 @@ class RootSearch:
         marked = [
             number
             for number, element in enumerate(self._elements)
-            if (element.tag == "main" or element.attributes.get("role") == "main")
+            if (element.tag == "main" or (element.attributes and element.attributes.get("role") == "main"))
             and number not in self._out
             and self._sums.weight(number) > least
         ]

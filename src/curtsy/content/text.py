@@ -93,7 +93,7 @@ def read(
     writer = _Writer()
     tables = Tables()
     meaning_of = _MEANING.get
-    write, separate = writer.write, writer.separate
+    write = writer.write
     spans: list[Span] = []
     starts: list[int] = []
     steps = 0
@@ -116,7 +116,8 @@ def read(
             meaning = meaning_of(tag)
             if meaning is not None:
                 if meaning == _BLOCK:
-                    separate(_LINE)
+                    if not writer.at_cell_start:
+                        writer.pending = _LINE
                 else:
                     _apply(writer, tables, meaning, node, tag, entering)
         if limit is not None:
@@ -168,9 +169,9 @@ class _Writer:
         #: characters written
         self.size = 0
         self.preformatted = self.raised = 0
-        self._pending = _NONE
+        self.pending = _NONE
         #: no text was written since the data cell began: a block does not leave its row
-        self._at_cell_start = False
+        self.at_cell_start = False
         self._annotations: list[list[str]] = []
         self._in_annotation = 0
         self._visibility = [Visibility.VISIBLE]
@@ -178,8 +179,8 @@ class _Writer:
         self._unseen: list[VisibilitySpan] = []
 
     def separate(self, strength: int) -> None:
-        if strength > self._pending and not self._at_cell_start:
-            self._pending = strength
+        if strength > self.pending and not self.at_cell_start:
+            self.pending = strength
 
     def write(self, content: str) -> None:
         if self.preformatted and "\n" in content:
@@ -192,8 +193,8 @@ class _Writer:
             content = content.translate(_NO_WIDTH)
         words = content.split()
         if not words:
-            if content and self._pending < _SPACE:
-                self._pending = _SPACE
+            if content and self.pending < _SPACE:
+                self.pending = _SPACE
             return
         piece = " ".join(words)
         if self._in_annotation:
@@ -201,7 +202,7 @@ class _Writer:
             return
         if self.raised and (piece.isdecimal() or len(piece) == 1):
             piece = piece.translate(_RAISED)
-        pending = self._pending
+        pending = self.pending
         if pending < _SPACE and content[0].isspace():
             pending = _SPACE
         if pending and self.size:
@@ -209,14 +210,14 @@ class _Writer:
             self.size += 1
         self.parts.append(piece)
         self.size += len(piece)
-        self._at_cell_start = False
-        self._pending = _SPACE if content[-1].isspace() else _NONE
+        self.at_cell_start = False
+        self.pending = _SPACE if content[-1].isspace() else _NONE
 
     def cell(self, entering: bool, is_data: bool) -> None:
         """In a data table, blocks at the edges of a cell do not end the line of the row."""
-        if self._pending < _TAB or (is_data and not entering):
-            self._pending = _TAB
-        self._at_cell_start = entering and is_data
+        if self.pending < _TAB or (is_data and not entering):
+            self.pending = _TAB
+        self.at_cell_start = entering and is_data
 
     def ruby(self, is_annotation: bool, entering: bool) -> None:
         """Readings follow the whole word: `東京(とうきょう)`, so that the word itself stays in one piece."""
@@ -231,8 +232,8 @@ class _Writer:
             if reading:
                 self.parts.append(f"({reading})")
                 self.size += len(reading) + 2
-                self._at_cell_start = False
-                self._pending = _NONE
+                self.at_cell_start = False
+                self.pending = _NONE
 
     def mark(self, visibility: Visibility, entering: bool) -> None:
         before = self._visibility[-1]

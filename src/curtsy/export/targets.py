@@ -166,9 +166,14 @@ def _replace_local(out: Path, fill: Callable[[Callable[[str, Iterable[bytes]], N
         os.chmod(made, 0o777 & ~umask())
         (made / MARK).write_bytes(MARK_TEXT)
 
+        folders: set[str] = set()
+
         def write(name: str, blocks: Iterable[bytes]) -> None:
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            with (made / name).open("wb") as file:
+            folder = name.rpartition("/")[0]
+            if folder not in folders:
+                (made / folder).mkdir(parents=True, exist_ok=True)
+                folders.add(folder)
+            with open(f"{made}/{name}", "wb") as file:
                 file.writelines(blocks)
 
         written = fill(write)

@@ -118,6 +118,17 @@ class _Elements:
         element = self.elements[self._open.pop()]
         element.end = at
         element.stop = len(self.elements)
+        if element.tag == "a":
+            element.links = 1
+        elif element.tag in _HEADINGS:
+            element.headings += 1
+        elif element.tag == "img":
+            element.images = 1
+        if element.parent >= 0 and (element.links or element.headings or element.images):
+            above = self.elements[element.parent]
+            above.links += element.links
+            above.headings += element.headings
+            above.images += element.images
 
 
 def _count(elements: list[Element], text: str) -> None:
@@ -134,22 +145,6 @@ def _count(elements: list[Element], text: str) -> None:
         prose = written[end] - written[start]
         if prose > 0.0:
             element.prose = prose
-    _count_parts(elements)
-
-
-def _count_parts(elements: list[Element]) -> None:
-    for element in reversed(elements):
-        if element.tag == "a":
-            element.links = 1
-        elif element.tag in _HEADINGS:
-            element.headings += 1
-        elif element.tag == "img":
-            element.images = 1
-        if element.parent >= 0 and (element.links or element.headings or element.images):
-            above = elements[element.parent]
-            above.links += element.links
-            above.headings += element.headings
-            above.images += element.images
 
 
 def _is_dense(text: str) -> bool:

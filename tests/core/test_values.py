@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 
 import pytest
 
-from curtsy.core.model import Entry, NewUrl
+from curtsy.core.model import Entry, NewUrl, hot_value
 
 
 def test_values_are_equal_by_their_fields_and_changed_by_replace() -> None:
@@ -14,6 +14,15 @@ def test_values_are_equal_by_their_fields_and_changed_by_replace() -> None:
     deeper = replace(entry, depth=1)
     assert entry == Entry(url="https://a.example/") != deeper
     assert len({entry, Entry(url="https://a.example/"), deeper}) == 2
+
+
+def test_values_show_their_fields_unless_they_are_secret() -> None:
+    @hot_value(kw_only=False)
+    class Login:
+        user: str
+        password: str = field(repr=False)
+
+    assert repr(Login("me", "secret")).endswith("Login(user='me')")
 
 
 def test_new_urls_are_equal_by_identity() -> None:

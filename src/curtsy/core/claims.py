@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from curtsy.core.errors import CurtsyError
+from curtsy.core.model import hot_value
 from curtsy.core.text_layout import EMPTY_LAYOUT, Label, PageBox, Part, TextLayout, Visibility
 
 
@@ -123,7 +124,7 @@ class Source:
         return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Claim:
     """A value for one leaf, not yet judged."""
 
@@ -141,7 +142,7 @@ class Claim:
     repaired: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Evidence:
     """A span of a source: `source.text[start:end] == quote`."""
 
@@ -167,7 +168,7 @@ class Evidence:
     ocr: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Field:
     """One leaf of a record after grounding. An unsupported one keeps its value for the reviewer only."""
 
@@ -182,7 +183,7 @@ class Field:
     claimed_quote: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Confidence:
     """How reliable a record is."""
 
@@ -196,7 +197,7 @@ class Confidence:
     reasons: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Usage:
     """The questions that a record sent to a language model."""
 
@@ -216,7 +217,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Extraction:
     """What the ladder found for one record: all claims, preferred ones first."""
 

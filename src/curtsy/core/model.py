@@ -9,7 +9,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
@@ -27,11 +27,23 @@ def new_id() -> str:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def hot_value(*, kw_only: bool = True, eq: bool = True) -> Callable[[type[T]], type[T]]:
-    """A frozen value that is created for every page: only the type checker prevents changes.
+    """A frozen value: only the type checker prevents changes.
 
     A frozen dataclass sets each field through `object.__setattr__`, which makes creating it three times as expensive.
+    Python also compiles its methods at every start: for 8 fields that takes 0.7 ms, and 0.3 ms for a value.
     """
-    return dataclass(slots=True, kw_only=kw_only, eq=eq, unsafe_hash=eq)
+
+    def made(kind: type[T]) -> type[T]:
+        new = dataclass(slots=True, kw_only=kw_only, repr=False, eq=eq, unsafe_hash=eq)(kind)
+        new.__repr__ = _repr  # type: ignore[method-assign]
+        return new
+
+    return made
+
+
+def _repr(self: Any) -> str:
+    shown = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
+    return f"{type(self).__qualname__}({shown})"
 
 
 class Kind(StrEnum):
@@ -73,7 +85,7 @@ class UrlState(StrEnum):
     FAILED = "failed"  # a dead letter: not retried automatically
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Definition:
     """The full text of a schema or a rubric, so that other workers and later replays use exactly the same one."""
 
@@ -84,7 +96,7 @@ class Definition:
     body: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Crawl:
     """One request for work."""
 
@@ -268,7 +280,7 @@ class HostState:
     last_ok_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class RobotsState:
     """The rules of one origin as fetched."""
 
@@ -347,7 +359,7 @@ class Page:
     priority: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Failure:
     """A dead letter."""
 
@@ -370,7 +382,7 @@ class Failure:
     ordinal: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Schedule:
     """A recurring crawl."""
 
@@ -398,7 +410,7 @@ class Schedule:
     owner: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Run:
     """The result of one planned time of a schedule."""
 
@@ -428,7 +440,7 @@ class WaitingHost(NamedTuple):
     until_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class Counts:
     """A crawl's ledger, kept by the commit."""
 

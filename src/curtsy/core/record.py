@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from curtsy.core.model import hot_value
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@hot_value()
 class Record:
     """One structured item made from a page or a site."""
 
@@ -54,7 +56,7 @@ class Record:
     request_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Review:
     """The decision of a person about a record."""
 

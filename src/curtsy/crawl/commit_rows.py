@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from curtsy.content.head import robots_tag
-from curtsy.core.model import SUBRESOURCE, BodyRef, NewUrl, Page, Request, UrlState
+from curtsy.core.model import SUBRESOURCE, BodyRef, NewUrl, Page, Request, UrlState, hot_value
 from curtsy.core.outcome import Action
 from curtsy.crawl.results import Result, Returned
 from curtsy.store import pages, rates, responses, urls
@@ -18,7 +18,7 @@ NO_FENCES: frozenset[int] = frozenset()
 Key = tuple[int, bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class Links:
     """The links of a group, each once."""
 
@@ -52,7 +52,7 @@ class Tally(NamedTuple):
     done: Mapping[int, rates.Done]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Brought:
     """What results bring whose rows changed."""
 
@@ -70,7 +70,7 @@ class Brought:
     tally: Tally
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Plan:
     """A group as its transaction writes it."""
 

@@ -16,9 +16,9 @@ import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from curtsy.core.model import hot_value
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 
@@ -62,7 +62,7 @@ class CrashRecord:
             self._cells[0] = 0
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class Death:
     """A process that ended without removing its record."""
 

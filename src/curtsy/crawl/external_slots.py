@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 
 from curtsy.core.clock import boot
 from curtsy.core.errors import CurtsyError, EpochLost, FrontierUnavailable, StoreUnavailable
-from curtsy.core.model import Entry, Lane, Lease, Request
+from curtsy.core.model import Entry, Lane, Lease, Request, hot_value
 from curtsy.core.observe import log
 from curtsy.core.outcome import Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
@@ -45,7 +44,7 @@ class SlotExpired(CurtsyError):
     """The slot has expired: nothing may be sent with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class ExternalSlot:
     """A host's slot that an external client holds."""
 
@@ -68,7 +67,7 @@ class ExternalSlot:
             raise SlotExpired(f"The slot of {self.host} has expired: take another one before the next request.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Report:
     """What a client did with its slot. Times are the boot clock; `started` None: nothing was sent."""
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from curtsy.core.model import Chain, Entry, HostState, Kind, RobotsState
+from curtsy.core.model import Chain, Entry, HostState, Kind, RobotsState, hot_value
 from curtsy.core.outcome import Fault
 from curtsy.core.settings import Settings
 from curtsy.crawl.results import Result, Returned
@@ -24,7 +24,7 @@ from curtsy.store import hosts, queues
 _MAX_DETAIL = 300
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class HostUpdates:
     """What was written about hosts, for the frontier and for the maintenance of this process."""
 

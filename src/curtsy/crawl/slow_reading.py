@@ -9,13 +9,13 @@ import asyncio
 import re
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from curtsy.content.documents.model import FileText
 from curtsy.content.reading import ParseTimeout, Reading, within
 from curtsy.content.sitemaps import sitemap
-from curtsy.core.model import Lease, Page
+from curtsy.core.model import Lease, Page, hot_value
 from curtsy.core.observe import count, log_crawl
 from curtsy.core.outcome import Outcome
 from curtsy.core.settings import Settings
@@ -34,7 +34,7 @@ Headers = tuple[tuple[str, str], ...]
 _OF_BODY = re.compile(r"content-|transfer-|connection$|keep-alive$|trailer$|upgrade$|te$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class RequestUnderWay:
     """A lease whose request is in flight."""
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from curtsy.core.model import Failure, Kind, NewUrl, Page, UrlState
+from curtsy.core.model import Failure, Kind, NewUrl, Page, UrlState, hot_value
 from curtsy.core.outcome import Action
 from curtsy.core.settings import Settings
 from curtsy.crawl import commit_rows as rows
@@ -25,7 +24,7 @@ from curtsy.store import crawls, failures, hosts, outbox, pages, queues, rates, 
 QueueKey = tuple[int, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Written:
     """What the transaction stored. The frontier is updated next."""
 

@@ -9,11 +9,12 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import hiredis
+
+from curtsy.core.model import hot_value
 
 #: one argument of a command, or its name
 Word = str | int | float | bytes
@@ -35,7 +36,7 @@ class ServerError(Exception):
         return str(self).partition(" ")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Address:
     """What a URL says of one server."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from curtsy.core.model import hot_value
 from curtsy.core.settings import Settings
 from curtsy.frontier.entry import in_entry
 from curtsy.frontier.frontier import Frontier
@@ -13,7 +13,7 @@ from curtsy.frontier.messages import US, queue_name
 from curtsy.frontier.shard import Shard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class HostSnapshot:
     """The frontier's state of a host. Times are ms by its server's clock."""
 
@@ -95,7 +95,7 @@ async def inspect_host(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Prospect:
     """When an external client may expect a slot of a host."""
 

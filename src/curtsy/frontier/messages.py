@@ -101,7 +101,7 @@ class SlotReply(NamedTuple):
     per_host: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Scan:
     """A queue whose rows the receiving process must read from the store."""
 
@@ -152,7 +152,7 @@ class Settled:
     used: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Rules:
     """Robots rules that became known, or are being followed through a redirect."""
 
@@ -183,7 +183,7 @@ class PushReply:
     waiting: list[tuple[int, str]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class Room:
     """Queues of a lane wait in the store; this number of them may be loaded into this shard."""
 
@@ -202,7 +202,7 @@ class RoomReply:
     parked: list[tuple[int, str, int]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class ReapedSlot:
     shard: int
     fence: int
@@ -215,7 +215,7 @@ class ReapedSlot:
     raw: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class ReapedLease:
     shard: int
     fence: int

@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 from binascii import crc_hqx
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from curtsy.core.clock import boot
 from curtsy.core.errors import SettingsError
+from curtsy.core.model import hot_value
 from curtsy.frontier.client import Client, Connection, ServerError
 
 Family = Literal["single", "sentinel", "cluster"]
@@ -35,7 +35,7 @@ _SLOTS = 16384
 _ASK_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class Node:
     """One server."""
 
@@ -46,7 +46,7 @@ class Node:
     master: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class _Claim:
     """A claim that a master owns these slots."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
 
 from curtsy.core.clock import ServerClock, boot
 from curtsy.core.errors import EpochLost
+from curtsy.core.model import hot_value
 from curtsy.frontier import scripts
 from curtsy.frontier.client import Client, ServerError
 from curtsy.frontier.connection import Link, run_id_of
@@ -20,7 +20,7 @@ LAYOUT = "6"
 CONFIRMED_S = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class EpochFacts:
     """The value of {shard}:epoch, and which run of the server answers."""
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from curtsy.core.model import Chain
+from curtsy.core.model import Chain, hot_value
 from curtsy.core.outcome import Outcome
 from curtsy.rules.urls import origin
 
@@ -26,7 +25,7 @@ _MAX_CHAIN_COOKIES = 20
 _AGE = re.compile(r"-?[0-9]{1,12}\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class _Cookie:
     name: str
     value: str

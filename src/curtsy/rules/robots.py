@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from curtsy.core.model import hot_value
+
 #: the RFC asks for 500 KiB at least; the rest is not read
 MAX_BYTES = 500 * 1024
 #: as in Google's parser: eight times the longest URL a browser takes; the rest of a line is dropped
@@ -37,7 +39,7 @@ _KEYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class _Rule:
     allow: bool
     #: normal form: escapes decoded or in upper case, never empty

@@ -12,10 +12,10 @@ The stored verdict of an origin is one of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
-from curtsy.core.model import RobotsState
+from curtsy.core.model import RobotsState, hot_value
 from curtsy.core.outcome import Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.rules.decide import UNCOUNTED, cause_of, redirect_target
@@ -35,7 +35,7 @@ _LEAST_PAUSE_MS = 250
 _THIRD_PARTY_S, _THIRD_PARTY_FAILURE_S = 3600.0, 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class RobotsDecision:
     """What a response for robots.txt means for its origin."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from ada_url import join_url, normalize_url
 from xxhash import xxh3_128_digest
 
 from curtsy.core.errors import UsageError
-from curtsy.core.model import Crawl
+from curtsy.core.model import Crawl, hot_value
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -148,7 +147,7 @@ def registrable_domain(host: str) -> str:
     return ".".join(name.rsplit(".", 2)[-2:])
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class Scope:
     """Which links are URLs of a crawl."""
 

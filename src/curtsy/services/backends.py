@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.core.model import hot_value
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
@@ -26,7 +26,7 @@ from curtsy.store.segments import SegmentStore
 _PAUSES_S = (0.2, 0.5, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class Services:
     """The parts of one process. Open inside a running loop, close when the work is done."""
 

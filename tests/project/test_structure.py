@@ -190,6 +190,14 @@ def test_an_entrance_imports_only_what_it_needs_at_once(module: str, unused: tup
     assert run.stdout.strip() == "[]"
 
 
+def test_a_command_looks_for_no_plugins_of_pydantic() -> None:
+    code = (
+        "import sys; from curtsy.cli import main\nsys.argv = ['curtsy', 'crawl', '--help']\ntry: main()\nfinally: "
+        "from pydantic.plugin import _loader; assert _loader._plugins is None"
+    )
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+
+
 def test_the_python_api_has_all_names_that_it_lists() -> None:
     code = "import curtsy.api as c; assert set(c.__all__) <= set(dir(c)); [getattr(c, n) for n in c.__all__]; c.missing"
     run = subprocess.run([sys.executable, "-c", code], check=False, text=True, capture_output=True)

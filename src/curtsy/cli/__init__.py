@@ -40,6 +40,8 @@ def main() -> None:
     try:
         # Imports create little garbage: commands.py collects it again once the command is imported.
         gc.disable()
+        # Pydantic would read the metadata of every installed package for plugins, which takes 8 ms.
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         from curtsy.cli.app import app  # behind the handler: Ctrl-C during this import must end with our exit code
 
         code = app(standalone_mode=False)

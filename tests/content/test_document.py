@@ -42,6 +42,8 @@ def parse(html: str | bytes, content_type: str = "text/html; charset=utf-8", url
         (b"\xef\xbb\xbfx", "text/html; charset=koi8-r", "utf-8"),
         (b"\xfe\xff\0x", "text/html; charset=utf-8", "utf-16be"),
         (b"\xff\xfex\0", None, "utf-16le"),
+        (b"\xff\xfe\0\0x\0\0\0", None, "utf-32le"),
+        (b"\0\0\xfe\xff\0\0\0x", "text/html; charset=utf-32", "utf-32be"),
         (b"<meta charset=koi8-r>", "text/html; charset=utf-8", "utf-8"),
         (b"<meta charset=koi8-r>", HTML, "koi8-r"),
         (b"<META\nCHARSET\t=\r'Koi8-R' >", HTML, "koi8-r"),
@@ -114,6 +116,8 @@ def test_pages_in_other_encodings_are_read_in_theirs() -> None:
     assert (page.charset, page.title, page.text()) == ("windows-1251", "Привет", "мир")
     page = Document.parse("<title>é</title>".encode("utf-16"), HTML, URL)
     assert (page.charset, page.title) == ("utf-16le", "é")
+    page = Document.parse('<title>é</title><a href="/x?q=é">x</a>'.encode("utf-32"), HTML, URL)
+    assert (page.charset, page.title, page.text()) == ("utf-32le", "é", "x")
 
 
 # Head data

@@ -35,18 +35,24 @@ _NOT_BLANK_OR_SLASH = re.compile(rb"[^\t\n\f\r /]")
 _HEAD_TAGS = frozenset((b"script", b"noscript", b"style", b"link", b"meta", b"object", b"title", b"base"))
 #: elements whose content is text, whatever it looks like
 _TEXT_TAGS = frozenset((b"script", b"style", b"title", b"textarea", b"xmp", b"iframe", b"noembed", b"noframes"))
+#: byte order marks, longer ones first. The standard lacks UTF-32, whose pages would begin with NUL in UTF-16
+_MARKS = {
+    b"\xff\xfe\0\0": "utf-32le",
+    b"\0\0\xfe\xff": "utf-32be",
+    b"\xef\xbb\xbf": "utf-8",
+    b"\xfe\xff": "utf-16be",
+    b"\xff\xfe": "utf-16le",
+}
+_ANY_MARK = tuple(_MARKS)
+_WIDE = frozenset(("utf-16le", "utf-16be", "utf-32le", "utf-32be"))
 
 
 def charset_of(
     body: bytes, content_type: str | None, prescan_bytes: int = PRESCAN_BYTES, *, url: str | None = None
 ) -> str:
     """The encoding of a body: BOM, HTTP, declaration in the document, or its bytes (XML and JSON: UTF-8)."""
-    if body.startswith(b"\xef\xbb\xbf"):
-        return "utf-8"
-    if body.startswith(b"\xfe\xff"):
-        return "utf-16be"
-    if body.startswith(b"\xff\xfe"):
-        return "utf-16le"
+    if body.startswith(_ANY_MARK):
+        return next(charset for mark, charset in _MARKS.items() if body.startswith(mark))
     declared, kind = _http(content_type) if content_type else (None, "")
     if declared is not None:
         return declared
@@ -221,7 +227,7 @@ def decode(body: bytes, charset: str) -> str:
     """The text of a body without its byte order mark; what cannot be decoded becomes U+FFFD."""
     if charset == "utf-8":
         return body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
-    if charset in ("utf-16le", "utf-16be"):
+    if charset in _WIDE:
         return body.decode(charset, "replace").removeprefix("\ufeff")
     if charset in SINGLE_BYTE:
         return codecs.charmap_decode(body, "replace", _table(charset))[0]

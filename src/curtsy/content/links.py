@@ -23,7 +23,7 @@ _PLAIN_URL = re.compile(
     r"https?://(?:[a-z0-9](?:-?[a-z0-9])*\.)+[a-z]{2,}(?::[1-5]?[1-9][0-9]{3})?/(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*/)*"
     r"(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)?"
 )
-_UTF = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement"))
+_UTF = frozenset(("utf-8", "utf-16le", "utf-16be", "utf-32le", "utf-32be", "replacement"))
 
 
 def hrefs(document: Document) -> list[str]:

@@ -524,6 +524,15 @@ def test_names_and_titles_within_a_sentence_are_not_repetitions() -> None:
     assert "Newsletter of the harbor office, which" in text
 
 
+def test_a_text_that_a_label_opens_is_content() -> None:
+    text = page(
+        f"""<article><h1>The harbor is open again</h1><div><span>Read more</span><p>1: {PARAGRAPH}{PARAGRAPH}</p></div>
+        {"".join(f"<p>{n}: {PARAGRAPH}</p>" for n in range(2, 8))}</article>""",
+        title="The harbor is open again",
+    ).main_text()
+    assert "1: The harbor" in text
+
+
 def test_a_menu_may_have_more_prose_than_the_article() -> None:
     teasers = "".join(f'<li><a href="/{n}">Story {n}</a><p>{PARAGRAPH}</p></li>' for n in range(20))
     text = page(

@@ -29,6 +29,9 @@ _MOST_OF_FACET = 0.2
 _MOST_HEADLINES = 500
 #: share of links in lines that are no teasers, and of lines that begin with one
 _MOST_LINKED_LINES = 0.5
+#: letters of prose in a text that is opened by a label, and share of links
+_LEAST_OPENED = 250
+_MOST_LINKED_OPENED = 0.1
 _DATELINE = 90
 _MOST_LINKS_OF_PRICE = 4
 #: share of the root that may be left out in addition
@@ -257,9 +260,14 @@ class Pruning:
             return []
         top = self._top(number)
         if self._elements[top].end > heading.end:
-            return [top]
+            return [] if not is_heading and self._is_text(top) else [top]
         followers = self._followers(top, heading)
         return [top, *followers] if followers or is_heading else []
+
+    def _is_text(self, number: int) -> bool:
+        """Whether an element is a long text, which begins with the label that opens it: `Read more`."""
+        prose, letters = self._sums.prose[number], self._sums.letters[number]
+        return prose >= _LEAST_OPENED and self._sums.linked[number] < _MOST_LINKED_OPENED * letters
 
     def _top(self, number: int) -> int:
         """Return the outermost element that begins with the heading and may be left out."""

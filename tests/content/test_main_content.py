@@ -524,6 +524,15 @@ def test_names_and_titles_within_a_sentence_are_not_repetitions() -> None:
     assert "Newsletter of the harbor office, which" in text
 
 
+def test_a_dialog_about_cookies_is_left_out_though_it_has_most_of_the_text() -> None:
+    purposes = "".join(f"<h4>Purpose {n}</h4><p>{n}: These cookies count visits. {PARAGRAPH}</p>" for n in range(20))
+    dialog = f'<div id="onetrust-consent-sdk"><div class="x"><h2>Privacy center</h2>{purposes}</div></div>'
+    body = f"<div><h1>Old quay</h1><p>{PARAGRAPH}</p></div>"
+    assert "Purpose" not in page(body + dialog, title="Old quay").main_text()
+    policy = f'<div class="cookie-notice"><h1>Cookie notice</h1>{purposes}</div>'
+    assert "Purpose 7" in page(policy, title="Cookie notice").main_text()
+
+
 def test_a_text_that_a_label_opens_is_content() -> None:
     text = page(
         f"""<article><h1>The harbor is open again</h1><div><span>Read more</span><p>1: {PARAGRAPH}{PARAGRAPH}</p></div>

@@ -63,6 +63,8 @@ _MOST_BUTTON_LETTERS = 60
 _MOST_NOTICE_LETTERS = 600
 #: more are those of a recipe of cookies
 _MOST_NOTICE_HEADINGS = 1
+#: characters of a dialog about cookies that are searched for their name
+_MOST_CONSENT = 2_000
 _LEAST_QUESTION = 10
 _BUTTON_TAGS = frozenset(("a", "div", "span", "p", "li"))
 _BUTTONS = 'button,[role="button"],[class*="btn"],[class*="button"],a[href^="#"],a[onclick]'
@@ -134,6 +136,8 @@ class Frame:
         return found
 
     def _is_out(self, number: int, element: Element) -> bool:
+        if element.part is Part.FRAME and self._is_consent(number, element):
+            return True
         # On a page with little prose, a notice may hold most of it.
         share = min(element.prose / self._prose, 2 * element.letters / self._letters)
         if share > _MOST[self._heading is not None]:
@@ -161,6 +165,12 @@ class Frame:
         if tag == "p" and element.link_density < _LEAST_LINKED_PARAGRAPH:
             return False
         return self._by_name and tag not in _NEVER_BY_NAME and self._is_out_by_name(number, element, share)
+
+    def _is_consent(self, number: int, element: Element) -> bool:
+        """Whether an element is named as a dialog about cookies and speaks of them: it may have more text than a page."""
+        if not names.is_consent(element.names) or self._holds_title(number):
+            return False
+        return phrases.speaks_of_cookies(self._text[element.start : min(element.end, element.start + _MOST_CONSENT)])
 
     def _is_notice(self, element: Element) -> bool:
         """Whether an element asks for consent: it speaks of cookies and has a button."""

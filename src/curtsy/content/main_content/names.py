@@ -69,10 +69,11 @@ class _Words(NamedTuple):
 
 #: in the order of precedence
 _PARTS = {
-    part: _Words.of(_LISTS[part.value] + (_LISTS["controls"] if part is Part.FRAME else ""))
+    part: _Words.of(_LISTS[part.value] + (_LISTS["controls"] + _LISTS["consent"] if part is Part.FRAME else ""))
     for part in (Part.RELATED, Part.COMMENTS, Part.FRAME, Part.SIDEBAR, Part.META, Part.CONTENT)
 }
-_NO_CONTROL = _Words.of(_LISTS["frame"])
+_NO_CONTROL = _Words.of(_LISTS["frame"] + _LISTS["consent"])
+_CONSENT = _Words.of(_LISTS["consent"])
 _POSTER = _Words.of(_LISTS["poster"])
 _LEAD = _Words.of(_LISTS["lead"])
 _POST = _Words.of(_LISTS["post"], before=r"\s")
@@ -152,6 +153,12 @@ def is_content(names: str) -> bool:
 def is_control(names: str) -> bool:
     """Return whether an element of the frame has the names of a menu, a search or a filter, and no others."""
     return not _NO_CONTROL.are_in(_read(names))
+
+
+@lru_cache(_REMEMBERED)
+def is_consent(names: str) -> bool:
+    """Return whether the names are those of a notice or a dialog about cookies."""
+    return _CONSENT.are_in(_read(names))
 
 
 @lru_cache(_REMEMBERED)

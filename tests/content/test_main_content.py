@@ -533,6 +533,29 @@ def test_a_dialog_about_cookies_is_left_out_though_it_has_most_of_the_text() -> 
     assert "Purpose 7" in page(policy, title="Cookie notice").main_text()
 
 
+def test_the_next_articles_below_an_article_are_left_out_though_they_have_much_prose() -> None:
+    stories = "".join(
+        f'<div class="story"><h3><a href="/{n}">Story {n}</a></h3><p>{PARAGRAPH}{n}</p></div>' for n in range(3)
+    )
+    text = page(
+        f"""<div><h1>The harbor is open again</h1>{"".join(f"<p>{n}: {PARAGRAPH}</p>" for n in range(12))}
+        <div class="x9">{stories}</div></div>""",
+        title="The harbor is open again",
+        head='<meta property="og:type" content="article">',
+    ).main_text()
+    assert "Story 1" not in text
+    assert text.count("the engineers say") == 12
+
+
+def test_headlines_in_an_aside_are_no_facts() -> None:
+    lines = "".join(f"<h4>Headline number {n} about the quay</h4>" for n in range(4))
+    text = page(
+        f"<article><h1>The harbor is open again</h1><div><aside>{lines}</aside></div>{f'<p>{PARAGRAPH}</p>' * 6}",
+        title="The harbor is open again",
+    ).main_text()
+    assert "Headline number 2" not in text
+
+
 def test_a_text_that_a_label_opens_is_content() -> None:
     text = page(
         f"""<article><h1>The harbor is open again</h1><div><span>Read more</span><p>1: {PARAGRAPH}{PARAGRAPH}</p></div>

@@ -52,6 +52,9 @@ _LEAST_CONTROL_TEXT = 200
 _MOST_LINKED_CONTROL = 0.1
 #: letters of a column of facts
 _LEAST_FACTS = 100
+#: more headings are those of teasers; share of a list in it
+_MOST_FACT_HEADINGS = 2
+_LEAST_LISTED = 0.4
 #: share of links in a part of a text
 _MOST_LINKED_TEXT = 0.3
 #: elements of a section that are searched for its heading
@@ -167,7 +170,7 @@ class Frame:
         return self._by_name and tag not in _NEVER_BY_NAME and self._is_out_by_name(number, element, share)
 
     def _is_consent(self, number: int, element: Element) -> bool:
-        """Whether an element is named as a dialog about cookies and speaks of them: it may have more text than a page."""
+        """Whether an element is named as a dialog about cookies and speaks of them: it may have most of the text."""
         if not names.is_consent(element.names) or self._holds_title(number):
             return False
         return phrases.speaks_of_cookies(self._text[element.start : min(element.end, element.start + _MOST_CONSENT)])
@@ -204,10 +207,15 @@ class Frame:
         return not self._holds_title(number)
 
     def _has_facts(self, number: int, element: Element) -> bool:
-        """Whether a column beside a text is a part of it: a heading and lines without links, in the same element."""
+        """Whether a column beside a text is a part of it: one heading or two, or a list, without links."""
         if element.link_density > _MOST_LINKED_CONTROL or not element.headings or not self._is_in_content(number):
             return False
-        return element.letters >= _LEAST_FACTS and element.node.css_first(_ASKS) is None
+        if element.letters < _LEAST_FACTS or element.node.css_first(_ASKS) is not None:
+            return False
+        return element.headings <= _MOST_FACT_HEADINGS or any(
+            one.tag in _LISTS and one.letters > _LEAST_LISTED * element.letters
+            for one in self._elements[number : element.stop]
+        )
 
     def _is_last(self, number: int, element: Element) -> bool:
         """Whether an element without headings is the end of a page that has other text: a long legal notice."""

@@ -80,8 +80,9 @@ _POST = _Words.of(_LISTS["post"], before=r"\s")
 _COMMENT_TEXT = _Words.of(_LISTS["comment_text"])
 _FOOTER = _Words.of("footer copyright colophon legal disclaimer")
 _BUTTON = _Words.of("btn btns button buttons cta add-to-cart buy-now knopka cart basket")
-#: WordPress uses it for the boxes of sidebars; `elementor-widget` may be anything
+#: WordPress uses it for the boxes of sidebars; `elementor-widget` and the widgets of `so-panel` may be anything
 _WIDGET = re.compile(r"(?:^|\s)widget(?:-[a-z]|\s|$)")
+_BUILT_WIDGET = re.compile(r"(?:^|\s)so-panel(?:\s|$)")
 #: `leftnav`, `rfooter`, `sidebarcol`
 _COMPOUND = re.compile(
     r"(?:^|[\s-])(?:[a-z]{1,12}(?:footer|sidebar|navi?|breadcrumbs?|menu)|(?:footer|sidebar|breadcrumbs?)[a-z]{1,12}"
@@ -107,6 +108,8 @@ def part_of(names: str) -> Part:
 
     >>> part_of("site-footer"), part_of("ArticleBody_root__x1"), part_of("col-md-8")
     (<Part.FRAME: 'frame'>, <Part.CONTENT: 'content'>, <Part.UNKNOWN: 'unknown'>)
+    >>> part_of("widget widget_text"), part_of("so-panel widget widget_text")
+    (<Part.SIDEBAR: 'sidebar'>, <Part.UNKNOWN: 'unknown'>)
     """
     read = _read(names)
     for part, words in _PARTS.items():
@@ -114,7 +117,8 @@ def part_of(names: str) -> Part:
             return part
     if _COMPOUND.search(read.text) is not None:
         return Part.FRAME
-    return Part.SIDEBAR if _WIDGET.search(read.text) is not None else Part.UNKNOWN
+    is_sidebar = _WIDGET.search(read.text) is not None and _BUILT_WIDGET.search(read.text) is None
+    return Part.SIDEBAR if is_sidebar else Part.UNKNOWN
 
 
 def is_by_id(attributes: Mapping[str, str | None]) -> bool:

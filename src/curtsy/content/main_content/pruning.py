@@ -29,6 +29,8 @@ _MOST_OF_FACET = 0.2
 _MOST_HEADLINES = 500
 #: share of links in lines that are no teasers, and of lines that begin with one
 _MOST_LINKED_LINES = 0.5
+#: share of items whose heading is a link, in a list that is no part of an article
+_MOST_TITLED = 0.7
 #: letters of prose in a text that is opened by a label, and share of links
 _LEAST_OPENED = 250
 _MOST_LINKED_OPENED = 0.1
@@ -190,6 +192,8 @@ class Pruning:
         if self._elements[group.items[0]].tag == "p":
             return False
         least = 0.2 if self._kind is PageType.ARTICLE else 0.4
+        if self._kind is PageType.ARTICLE and group.titled > _MOST_TITLED * len(group.items):
+            return True
         linked = self._sums.linked[number] / self._sums.letters[number]
         return linked > least and not (linked < _MOST_LINKED_LINES and self._are_lines(group))
 

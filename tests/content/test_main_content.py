@@ -556,6 +556,20 @@ def test_headlines_in_an_aside_are_no_facts() -> None:
     assert "Headline number 2" not in text
 
 
+def test_an_article_with_questions_and_answers_is_no_forum() -> None:
+    comments = "".join(f'<li class="comment">{n} days ago: {PARAGRAPH}</li>' for n in range(3))
+    text = "".join(f"<p>{n}: {PARAGRAPH}</p>" for n in range(6))
+    said = '{"@type": "FAQPage", "mainEntity": [{"@type": "Question"}]}, {"@type": "Article"}'
+    document = page(
+        f"""<article><h1>The harbor is open again</h1>{text}</article>
+        <ol class="comment-list">{comments}</ol>""",
+        title="The harbor is open again",
+        head=f'<script type="application/ld+json">[{said}]</script>',
+    )
+    assert document.page_type() is PageType.ARTICLE
+    assert "days ago" not in document.main_text()
+
+
 def test_a_text_that_a_label_opens_is_content() -> None:
     text = page(
         f"""<article><h1>The harbor is open again</h1><div><span>Read more</span><p>1: {PARAGRAPH}{PARAGRAPH}</p></div>

@@ -95,7 +95,8 @@ class Signs:
 
     @property
     def is_forum(self) -> bool:
-        if not self.types.isdisjoint(_FORUMS):
+        # The questions of an article or a service are no thread.
+        if not self.types.isdisjoint(_FORUMS if "faqpage" not in self.types else _FORUMS - {"question"}):
             return True
         return self._is_made_by_forum and _FORUM_URL.search(self.url) is not None
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from curtsy.extract import ladder
-from curtsy.grounding import judge, schema
+from curtsy.grounding import judge, schema, scoring
 
 SCHEMA = schema.load("organization")
 
@@ -309,6 +309,8 @@ def test_the_phone_of_the_maker_of_the_site_is_left_out() -> None:
         ("Im Jahr 1888 gründete Josef Mair die Alder Joinery.", 1888),
         ("1937 : fondation de Alder Joinery", 1937),
         ("A family firm founded in 1962, we make doors.", 1962),
+        ("Seine Tochter gründete 1993 die Alder Joinery.", 1993),
+        ("Alder Joinery Ltd was incorporated in 1995.", 1995),
     ],
 )
 def test_the_year_is_found_in_histories(text: str, year: int) -> None:
@@ -345,6 +347,43 @@ def test_the_place_of_the_head_office_ends_with_its_country() -> None:
 )
 def test_the_mission_is_found_in_other_words(text: str, mission: str) -> None:
     assert about(f"<p>{text}</p>")["mission"] == mission
+
+
+def test_what_they_say_against_themselves_lowers_a_score_and_is_not_published() -> None:
+    text = "<p>We cut our carbon emissions by 12 percent in 2022.</p><p>In 2023 our emissions rose by 9 percent.</p>"
+    page = ladder.sources_of("1", "http://x.test/sustainability", text.encode(), "text/html; charset=utf-8")
+    fields = judge.settle(SCHEMA, ladder.extract(SCHEMA, [page]).claims)
+    data = judge.assemble(SCHEMA, fields)
+    assert data["sustainability_claims"] == ["We cut our carbon emissions by 12 percent in 2022"]
+    assert judge.confidence(SCHEMA, fields, 500).share == 1.0
+    scored = scoring.score(scoring.load("esg"), "organization", data, fields)
+    emissions = next(one for one in scored["criteria"] if one["name"] == "emissions")
+    assert emissions["score"] == 0.0
+    assert [one["quote"] for one in emissions["quotes"]] == [
+        "In 2023 our emissions rose by 9 percent.", "We cut our carbon emissions by 12 percent in 2022."
+    ]  # fmt: skip
+
+
+def test_deeds_below_the_name_of_a_supplier_are_its_own() -> None:
+    suppliers = "<title>About us</title><h1>About us</h1><p>We buy from our supplier Tidewell Salt.</p>"
+    ours, theirs = (
+        "<p>We planted 300 trees in 2022.</p>",
+        "<h3>Tidewell Salt</h3><p>We cut our gas use by 20% in 2020.</p>",
+    )
+    pages = {"about": suppliers, "environment": f"<title>Environment</title><h1>Environment</h1>{ours}{theirs}"}
+    assert record(pages)["sustainability_claims"] == ["We planted 300 trees in 2022"]
+
+
+def test_a_row_of_figures_is_no_claim() -> None:
+    table = "<table><tr><th>Electricity (MWh)<td>410<td>320</table><p>We use 20% less electricity.</p>"
+    found = record({"sustainability": f"<title>Sustainability</title>{table}"})
+    assert found["sustainability_claims"] == ["We use 20% less electricity"]
+
+
+def test_a_page_called_the_house_is_about_them() -> None:
+    pages = {"": "<title>Alder</title>", "la-maison": "<title>La maison</title><p>Nous avons été fondés en 1987.</p>"}
+    chosen = ladder.choose(SCHEMA, [(f"http://x.test/{path}", None) for path in (*pages, "boutique")])
+    assert chosen == ["http://x.test/", "http://x.test/la-maison"]
 
 
 def test_a_phone_is_that_of_its_sentence() -> None:

@@ -140,6 +140,8 @@ class Claim:
     span: tuple[int, int] | None = None
     #: what was repaired in the JSON that it was read from
     repaired: tuple[str, ...] = ()
+    #: `failure` | `negated`: the organization says that it did not do so, or failed. Such a value is never published
+    against: str = ""
 
 
 @hot_value()

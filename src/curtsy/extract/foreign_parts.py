@@ -3,6 +3,8 @@
 spans     by their elements and headings
 headed    by their headings only: `What our customers say`, `Hosting`, `Press contact`
 elsewhere parts about other things than the page: related items, comments, what follows `More events`
+named     names in the headings below `Our suppliers`
+below     parts below given headings
 boxes     asides with a heading of their own, such as the name of another event
 """
 
@@ -100,6 +102,7 @@ _COMPANY = re.compile(
     re.IGNORECASE,
 )
 _MIN_NAME = 4
+_TWO_NAMES = re.compile(r"[A-ZÀ-ÖØ-Þ][\w'’&-]{1,30}(?: [A-ZÀ-ÖØ-Þ&][\w'’&-]{0,30}){1,4}")
 #: pages that state the registered name of the organization itself
 _LEGAL_PAGES = frozenset(("contact", "imprint"))
 #: `More events`, `Weitere Stellen`, `Autres offres`
@@ -163,6 +166,22 @@ def of_companies(document: Document) -> list[_Span]:
             return True
         return not is_legal and _COMPANY.search(said) is not None and not _is_in_domain(said, label)
 
+    return [(one.start, end) for one, end in _parts(visible, is_wanted)]
+
+
+def named(document: Document) -> list[str]:
+    """Return the headings below headings such as `Our suppliers` that may be names: two to five capitalized words."""
+    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
+    parts = Spans((one.end, end) for one, end in _parts(visible, lambda text: _RELATED.fullmatch(text) is not None))
+    heads = (
+        visible.text[one.start : one.end] for one in visible.spans if one.node.tag in _LEVELS and one.start in parts
+    )
+    return [text for text in heads if _TWO_NAMES.fullmatch(text)]
+
+
+def below(document: Document, is_wanted: Callable[[str], bool]) -> list[_Span]:
+    """Return the spans from headings with such a text to the end of their parts."""
+    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
     return [(one.start, end) for one, end in _parts(visible, is_wanted)]
 
 

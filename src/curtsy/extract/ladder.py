@@ -18,6 +18,7 @@ from curtsy.extract import (
     articles,
     contacts,
     organizations,
+    other_organizations,
     postal_addresses,
     prices,
     recipes,
@@ -127,11 +128,13 @@ def _selectors(
     """Leaves that are the subject of others come first, on all pages; the leaves of a list are found together."""
     known: dict[str, list[str]] = {}
     _learn(known, found)
+    others = other_organizations.names(pages) if _is_of_organization(schema) else frozenset()
     subjects = {_list_of(one.subject) for many in schema.selectors.values() for one in many if one.subject}
     for some in ([leaf for leaf in missing if (_list_of(leaf.path) in subjects) is first] for first in (True, False)):
         for page in pages:
             claims = selectors.claims(schema, page, some, known)
-            claims = contacts.fitting(claims, pages) if _is_of_organization(schema) else claims
+            if _is_of_organization(schema):
+                claims = other_organizations.without(contacts.fitting(claims, pages), page, others)
             _learn(known, claims)
             yield from claims
 

@@ -32,6 +32,12 @@ _SUFFIX = re.compile(r"\.(?:html?|php|aspx?|jsp|shtml)$")
 _SEPARATOR = re.compile(r"(?<!\s)\s++[|–—·:•-]\s++|(?:(?<!\s)\s++)?[|｜»·•・]\s*+")
 #: Japanese has no spaces between words
 _UNSPACED = "\u3041-\u3096\u30a1-\u30ff\u4e00-\u9fff"
+#: `/la-maison`, `/the-firm`: about the organization, if no page says so more clearly
+_THE_HOUSE = re.compile(
+    r"(?:the|la|le|les|l|el|il|die|der|das|het|de) (?:firm|house|farm|school|trust|museum|studio|workshop|maison|ferme|"
+    r"ecole|atelier|domaine|fondation|association|casa|finca|bodega|escuela|fundacion|asociacion|taller|fabrica|fattoria|cantina|"
+    r"scuola|fondazione|haus|klinik|schule|stiftung|werkstatt|brauerei|manufaktur|genossenschaft|hof|winkel|fabriek|stichting)"
+)
 _NOT_A_WORD = re.compile(rf"[^a-z0-9{_UNSPACED}]+")
 #: marks that make another letter of a kana
 _VOICED = "\u3099\u309a"
@@ -140,8 +146,14 @@ def score(role: str, page: Candidate) -> float:
     phrases = _PHRASES[role]
     points = _path_points(segments, phrases)
     said = [_words(text) for text in (page.title, page.label) if text]
+    if role == "about" and not points and _is_house([*segments[-1:], *(one[0] for one in said if one)]):
+        points = ENOUGH
     points += max((_text_points(text, phrases) for text in said), default=0.0)
     return points - 2.0 * max(len(segments) - 1, 0) - query
+
+
+def _is_house(names: Sequence[str]) -> bool:
+    return any(_THE_HOUSE.fullmatch(name) for name in names)
 
 
 def _file_points(page: Candidate, segments: list[str], phrases: tuple[str, ...]) -> float:

@@ -52,6 +52,12 @@ _HEADING = re.compile(
     r"indirizzo|dove siamo|contatti|adres|bezoekadres|hoofdkantoor|morada|endereço|adres|siedziba|kontakt",
     re.IGNORECASE,
 )
+#: a line about a person, between the name and the street
+_PERSON = re.compile(
+    r"(?:inh|inhaber(?:in)?|owner|prop|proprietor|c/o|z\. ?hd|attn?|managing director|geschäftsführ\w{1,10}|"
+    r"gérante?|titular|titolare)\b",
+    re.IGNORECASE,
+)
 _MAX_ADDRESSES = 3
 _MAX_PARTS = 4
 _MAX_PART = 60
@@ -133,6 +139,8 @@ def _read(text: str, start: int, end: int, own: Sequence[str]) -> _Address | Non
             return _made(text, street, start, end, part.text, is_own=True) if street else None
         if not _is_street(part.text):
             break
+        if _PERSON.match(part.text):
+            continue
         street.append(part)
         if at + 1 == _MAX_PARTS:
             break

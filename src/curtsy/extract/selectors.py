@@ -37,6 +37,8 @@ _MAX_FILE_TEXT = 1_000_000
 #: of one leaf on one page
 _MAX_VALUES = 3
 _MAX_ITEMS = 50
+#: added to the numbers of what the organization says against itself, so that they differ from those of values
+_ADMITTED = 1_000_000
 #: matches that one pattern may have
 _MAX_FOUND = 500
 #: matches in one of many elements that are tried for a value
@@ -111,6 +113,7 @@ def claims(
 def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequence[str]]) -> list[Claim]:
     limit = _MAX_ITEMS if leaf.many else _MAX_VALUES
     found: dict[str, Claim] = {}
+    admitted: list[Claim] = []
     for selector in schema.selectors.get(leaf.path, ()):
         if found and leaf.many:
             break
@@ -118,14 +121,29 @@ def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequen
             continue
         for one in view.look(selector):
             value = coerced(one.text, leaf)
-            if value is None or repr(value) in found or not _is_about(selector, one, names):
+            if value is None or repr(value) in found:
+                continue
+            if not _is_about(selector, one, names):
+                admitted += _admitted(leaf, selector, value, one)
                 continue
             if not leaf.many and view.is_elsewhere(one):
                 continue
             found[repr(value)] = _claim(leaf.path.replace("*", str(len(found))), value, one)
             if len(found) == limit:
-                return list(found.values())
-    return list(found.values())
+                return [*found.values(), *admitted]
+    return [*found.values(), *admitted]
+
+
+def _admitted(leaf: Leaf, selector: Selector, value: Any, found: Found) -> list[Claim]:
+    """Return what the organization says against itself, `our emissions rose`: no value, but evidence for a score."""
+    if not (leaf.many and selector.own and selector.sentence):
+        return []
+    said = " ".join(found.quote.split())
+    if not all(compiled(pattern).search(found.quote) for pattern in selector.also):
+        return []
+    why = attribution.why_against(said, attribution.names_in(said, found.source.url))
+    number = str(_ADMITTED + (found.at or 0))
+    return [replace(_claim(leaf.path.replace("*", number), value, found), against=why)] if why else []
 
 
 def _claim(path: str, value: Any, found: Found) -> Claim:
@@ -142,17 +160,19 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
         return False
     if selector.subject is None:
         return True
+    named = names.get(selector.subject, ())
     if found.span is not None:
-        return found.others is None or _is_of(found.others, names.get(selector.subject, ()))
+        return found.others is None or _is_of(found.others, named)
     if found.of is not None:
-        return attribution.is_organization(found.of, names.get(selector.subject, ())) and not _follows_other(found)
+        short = attribution.names_in(found.of, found.source.url)  # `Alder` of Alder Joinery, as its domain has it
+        return attribution.is_organization(found.of, [*named, *short]) and not _follows_other(found)
     if _RELATIVE.search(found.before):
         return False
     if _WE_BEFORE.search(found.before):
         return True
     if _WE_AFTER.match(found.after) and not _OTHER_BEFORE.search(found.before):
         return True
-    return any(_names(found, name) for name in names.get(selector.subject, ()) if name)
+    return any(_names(found, name) for name in named if name)
 
 
 def _why_not_own(selector: Selector, found: Found) -> str:
@@ -343,6 +363,8 @@ class _View:
             if (selector.own or selector.subject) and self._is_of_others(selector, start, end):
                 continue
             said = text[start:end]
+            if selector.sentence and said.count("\t") > 1:
+                continue  # a row of figures is no sentence
             value = said.rstrip(".!?。！？") if selector.sentence else _group(match)
             before, after = text[start : match.start()], text[match.end() : end]
             of = match.groupdict().get("of")

@@ -2,6 +2,7 @@
 
     why_not_own         why a sentence is not such a statement: `other_subject`, `quotation`, `question`,
                         `hypothetical`, `plan`, `negated`, `failure`, `past`; empty if it is one
+    why_against         `failure` or `negated`, if the organization says so of itself
     why_not_asserted    the same, where the subject of the sentence is known
     is_failure          a fine, an accident, emissions that rose
 
@@ -23,11 +24,13 @@ from curtsy.grounding.patterns import compiled
 from curtsy.grounding.subject import is_anaphor, is_organization, is_own_subject, names_in
 
 __all__ = [
-    "is_anaphor", "is_failure", "is_organization", "is_own", "is_past", "lowers", "names_in", "why_not_asserted",
-    "why_not_own",
+    "AGAINST", "is_anaphor", "is_failure", "is_organization", "is_own", "is_past", "lowers", "names_in", "why_against",
+    "why_not_asserted", "why_not_own",
 ]  # fmt: skip
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "attribution.toml").read_text("utf-8"))
+#: reasons that speak against the organization itself
+AGAINST = ("failure", "negated")
 _MAX_SENTENCE = 1_000
 _QUOTES = ("“", "„", "«", "»", '"', "「", "『", "‘", "›")
 #: a quotation after a colon
@@ -93,6 +96,12 @@ def why_not_own(sentence: str, names: Sequence[str] = ()) -> str:
     if not is_own_subject(text, names):
         return "other_subject"
     return "quotation" if _any("rumors").search(whole) else ""
+
+
+def why_against(sentence: str, names: Sequence[str] = ()) -> str:
+    """Return `failure` or `negated` for a statement of the organization that it failed, or did not do something."""
+    reason = why_not_own(sentence, names)
+    return reason if reason in AGAINST and is_own_subject(stated(" ".join(sentence.split())), names) else ""
 
 
 def stated(text: str) -> str:

@@ -78,6 +78,8 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
         return _withheld(claim, value, "echo")
     suspect = echo is value_types.Echo.PROMPT and claim.rung is Rung.LLM
     places, problem = _places(claim, value)
+    if claim.against and places:
+        return replace(_field(claim, value, Ruling(None, claim.against), places[0]), verdict=Verdict.UNSUPPORTED)
     for place in [*places, *_marked(claim, value, leaf, places)]:
         related = place.marked or _relates(claim, value, leaf, place)
         passage = replace(place.passage, labelled=True) if related else place.passage
@@ -280,6 +282,8 @@ def confidence(
     """Return how reliable the record is; `words` is the length of its source text."""
     grounded: dict[str, bool] = {}
     for field in fields:
+        if field.note in attribution.AGAINST and field.evidence:
+            continue  # no value that was searched for, but what the organization says against itself
         grounded[field.path] = grounded.get(field.path, False) or is_grounded(field)
     share = sum(grounded.values()) / len(grounded) if grounded else 0.0
     reasons = []

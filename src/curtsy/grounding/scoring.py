@@ -1,6 +1,7 @@
 """Scores: a rubric over the evidence of a record's published fields; reasons and quotes come from that evidence only.
 
-Patterns are searched in quotes, never in unsupported values. A language model receives quotes, and its answer counts
+Patterns are searched in quotes, never in unsupported values. What the organization says against
+itself (failures, denials) lowers a criterion with `own`. A language model receives quotes, and its answer counts
 only if it names one of them. A score contains the version of its rubric.
 """
 
@@ -75,7 +76,8 @@ def score(
     quotes = list(_published(data, fields))
     if isinstance(rubric, Function):
         return _by_function(rubric, schema_name, data, quotes)
-    results = [_criterion(criterion, quotes, ask) for criterion in rubric.criteria]
+    admitted = list(_admitted(fields))
+    results = [_criterion(criterion, quotes, ask, admitted) for criterion in rubric.criteria]
     groups = {group: _mean(_weighted(rubric, results, group)) for group in rubric.groups}
     total = _mean((rubric.groups[group], value) for group, value in groups.items() if value is not None)
     return _result(rubric, _rounded(total), {group: _rounded(value) for group, value in groups.items()}, results)
@@ -94,9 +96,22 @@ def _published(data: Mapping[str, Any], fields: Sequence[Field]) -> Iterator[_Qu
                 yield _Quote(field.path, evidence)
 
 
-def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) -> dict[str, Any]:
+def _admitted(fields: Sequence[Field]) -> Iterator[_Quote]:
+    """Yield what the organization says against itself: failures and denials, which are no values of the record."""
+    for field in fields:
+        if field.verdict is Verdict.UNSUPPORTED and field.note in attribution.AGAINST:
+            yield from (_Quote(field.path, evidence) for evidence in field.evidence)
+
+
+def _criterion(
+    criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None, admitted: Sequence[_Quote] = ()
+) -> dict[str, Any]:
     seen: dict[str, _Quote] = {}
-    against: dict[str, _Quote] = {}
+    against = {
+        plain(quote.text): quote
+        for quote in admitted
+        if criterion.own and _is_selected(criterion.fields, quote.path) and _mentions(criterion, quote.text)
+    }
     for quote in quotes:
         if not _is_selected(criterion.fields, quote.path):
             continue
@@ -124,9 +139,13 @@ def _counts(criterion: Criterion, quote: _Quote) -> bool:
 
 def _speaks_against(criterion: Criterion, text: str) -> bool:
     """Return whether it states a failure, or denies what the criterion looks for."""
-    if not criterion.patterns or not any(compiled(pattern).search(text) for pattern in criterion.patterns):
+    if not _mentions(criterion, text):
         return False
     return attribution.is_failure(text) or (not _matched(criterion, text) and attribution.lowers(text))
+
+
+def _mentions(criterion: Criterion, text: str) -> bool:
+    return any(compiled(pattern).search(text) for pattern in criterion.patterns)
 
 
 def _lowered(criterion: Criterion, found: Sequence[_Quote], against: Sequence[_Quote]) -> dict[str, Any]:

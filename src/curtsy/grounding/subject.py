@@ -34,6 +34,9 @@ _TOPIC = re.compile(r"^(.{0,60}?)(では|は|が|も)")
 #: what follows `が` in a clause that describes a noun: `当社が取引する農家は`
 _DESCRIBING = re.compile(r"^[^、。は]{1,20}[るたうくすつぬぶむ]([一-龯ァ-ヶー]{1,10})[はが]")
 _HEAD = re.compile(r"[一-龯ァ-ヶー]{1,12}$")
+_LEGAL = re.compile(
+    r",? (?:ltd|limited|inc|llc|plc|corp|gmbh|ag|kg|eg|sarl|sas|s\.a|s\.l|s\.r\.l|s\.p\.a|b\.v)\.?$", re.IGNORECASE
+)
 #: `the museum`, not `the museum of Bath`
 _THE_ONE = re.compile(
     r"\b(?:the|das|die|der|le|la|el|il|het|de) (?P<noun>[^\W\d_]{4,30})\b"
@@ -76,7 +79,7 @@ def is_organization(phrase: str, names: Sequence[str] = ()) -> bool:
     >>> is_organization("the trust", ["Marlow Land Trust"]), is_organization("the mill", ["Marlow Land Trust"])
     (True, False)
     """
-    said = " ".join(phrase.replace("’", "'").split()).strip(" ,-")
+    said = _LEGAL.sub("", " ".join(phrase.replace("’", "'").split()).strip(" ,-"))
     folded = said.casefold()
     if any(folded.endswith(one) and _is_opening(said[: -len(one)]) for one in _spelled(names)):
         return True

@@ -8,6 +8,7 @@ credible    the claims of structured data without placeholders; a visible byline
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,6 +48,10 @@ _ARTICLES = frozenset(
         "WebPage",
     )
 )
+#: kinds of dates
+_DATES = ("published", "modified")
+_DAY_S = 86_400
+_ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TITLES = frozenset(("title", "headline", "name"))
 #: names that say of which kind a date is only by their company
 _VAGUE_DATE = re.compile(
@@ -90,14 +95,26 @@ def claims(
     if not wanted or shown is None:
         return
     for leaf, kind in wanted:
-        if leaf in compared:
-            yield from article_dates.claims(page, shown, leaf, kind, only_labelled=True) if kind == "published" else ()
+        if leaf in compared and kind != "published":
+            continue
+        if kind in _DATES:
+            found = article_dates.claims(page, shown, leaf, kind, only_labelled=leaf in compared)
+            yield from (one for one in found if not (_is_past(schema, leaf) and is_ahead(one.value)))
         elif kind == "headline":
             yield from _headline(page, shown, leaf)
         elif kind == "author":
             yield from _authors(page, shown, leaf, _no_authors(schema, page))
-        elif leaf.type == "date" or leaf.type == "string":
-            yield from article_dates.claims(page, shown, leaf, kind)
+
+
+def _is_past(schema: Schema, leaf: Leaf) -> bool:
+    """Return whether it is a day of publication; a leaf `date` of a schema without types may be that of a concert."""
+    return kind_of(schema, leaf) in _DATES and (bool(schema.types) or keys(leaf.path)[0].lower() != "date")
+
+
+def is_ahead(value: Any, now_s: float | None = None) -> bool:
+    """Return whether a date is after tomorrow: nothing was published then. Dates of other zones may be tomorrow's."""
+    day = time.strftime("%Y-%m-%d", time.gmtime((time.time() if now_s is None else now_s) + _DAY_S))
+    return isinstance(value, str) and _ISO_DAY.match(value) is not None and value[:10] > day
 
 
 def heading(page: PageSources, leaf: Leaf) -> Iterator[Claim]:
@@ -177,9 +194,10 @@ def _named(page: PageSources, leaf: Leaf, part: Part, names: Sequence[str]) -> I
 
 
 def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[Claim]:
-    """Drop placeholders among the authors of structured data, and authors that the visible byline contradicts."""
+    """Drop dates ahead, placeholders among the authors of structured data, and authors that the byline contradicts."""
     kinds = {leaf.path: kind_of(schema, leaf) for leaf in schema.leaves}
     found = [_headed(one, page) if kinds[schema.leaf_for(one.path).path] == "headline" else one for one in found]
+    found = [one for one in found if not (_is_past(schema, schema.leaf_for(one.path)) and is_ahead(one.value))]
     found = _without_updates(found, [kinds[schema.leaf_for(one.path).path] for one in found])
     authors = [one for one in found if kinds[schema.leaf_for(one.path).path] == "author"]
     if not authors:

@@ -6,6 +6,7 @@ References by `@id` within a page are resolved.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,9 @@ _ITEM = frozenset(("type", "id", "vocab", "properties", "value", "children"))
 #: distance from the site of an entity that names another domain
 _NO_DOMAIN, _OTHER_DOMAIN = 2, 3
 _MAX_STEPS = 4
+_WORD = re.compile(r"[^\W_]+")
+_MIN_WORD = 3
+_TITLE_AND_HEADING = 2
 #: share of the words of a name that the page's title or heading must have
 _SAME_NAME = 0.6
 #: type -> its subtypes
@@ -144,9 +148,14 @@ class Entities:
         """Return the main entity of a page, perhaps described several times; of a list of others, none."""
         names = {name.casefold() for one in found if (name := _name_of(one))}
         if len(names) < 2:
-            return [one for one in found if _distance(one, url) < _OTHER_DOMAIN] or [
-                one for one in found if _is_titled(one, titles)
-            ]
+            near = [one for one in found if _distance(one, url) < _OTHER_DOMAIN]
+            if (
+                near
+                and not any(_is_at(one, url) for one in near)
+                and _is_about_another(next(iter(names), ""), url, titles)
+            ):
+                return []
+            return near or [one for one in found if _is_titled(one, titles)]
         own = [one for one in found if _is_at(one, url)]
         named = [one for one in own or found if _is_titled(one, titles)]
         main = named or own
@@ -261,6 +270,27 @@ def _is_titled(found: Entity, titles: Sequence[str]) -> bool:
     return bool(words) and any(
         len(words & set(title.casefold().split())) >= _SAME_NAME * len(words) for title in titles if title
     )
+
+
+def _is_about_another(name: str, url: str, titles: Sequence[str]) -> bool:
+    """Return whether title and heading agree on a thing, and have no word of the name: the data are of a teaser."""
+    if len(titles) != _TITLE_AND_HEADING:
+        return False
+    title, heading = (_long_words(one) for one in titles)
+    if not heading or not heading <= title or heading <= _in_host(heading, url):
+        return False
+    wanted = _long_words(name)
+    return bool(wanted) and not wanted & (title | heading) and all(word.isascii() for word in wanted | heading)
+
+
+def _long_words(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.casefold()) if len(word) >= _MIN_WORD}
+
+
+def _in_host(words: set[str], url: str) -> set[str]:
+    """Return the words that are in the address of the site: its own name."""
+    host = _host(url)
+    return {word for word in words if word in host}
 
 
 def _distance(found: Entity, url: str) -> int:

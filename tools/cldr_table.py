@@ -1,4 +1,4 @@
-"""Write src/curtsy/grounding/cldr.toml: words and forms of 69 languages from the Unicode CLDR, by way of Babel.
+"""Write src/curtsy/grounding/cldr.toml: words and forms of 72 languages from the Unicode CLDR, by way of Babel.
 
     python tools/cldr_table.py
 
@@ -23,6 +23,7 @@ LANGUAGES = [
     "bs",
     "ca",
     "cs",
+    "cy",
     "da",
     "de",
     "el",
@@ -34,6 +35,7 @@ LANGUAGES = [
     "fi",
     "fil",
     "fr",
+    "ga",
     "gl",
     "gu",
     "he",
@@ -58,6 +60,7 @@ LANGUAGES = [
     "mn",
     "mr",
     "ms",
+    "mt",
     "my",
     "nb",
     "ne",
@@ -86,7 +89,7 @@ LANGUAGES = [
 ]
 REGIONS = ("en_US", "en_GB", "en_CA", "en_AU", "en_IN", "en_IE", "en_NZ", "en_ZA", "fr_CA", "es_MX", "es_US", "pt_PT")
 #: common words or units in other languages
-AMBIGUOUS = frozenset(("bin", "billions", "bln", "mil", "min", "ming"))
+AMBIGUOUS = frozenset(("bin", "ebr", "fra", "ion", "maw", "medi", "billions", "bln", "mil", "min", "ming"))
 TARGET = Path(__file__).parent.parent / "src/curtsy/grounding/cldr.toml"
 HEAD = """\
 # Made by tools/cldr_table.py from the Unicode CLDR (Unicode License v3, https://www.unicode.org/license.txt).
@@ -117,7 +120,7 @@ def _months(locales: list[Locale], number: int) -> set[str]:
     return {
         unicodedata.normalize("NFC", name)
         for name in found
-        if not any(char.isdigit() for char in name) and len(name) > 1
+        if not any(char.isdigit() for char in name) and len(name) > 1 and name not in AMBIGUOUS
     }
 
 

@@ -69,10 +69,35 @@ def date_order(language: str | None) -> str | None:
     return None
 
 
+#: languages in which a point groups thousands, and those with another group and a decimal comma
+_POINT_GROUPS = frozenset("de nl it pt es da id tr el ro hr sl sr bs mk az vi ca gl eu is nn".split())
+_COMMA_DECIMALS = _POINT_GROUPS | frozenset("fr ru uk be pl cs sk bg fi sv nb no et lv lt hu sq hy ka kk uz af".split())
+#: regions that write a decimal point
+_DECIMAL_POINT = frozenset("ch li mx us gt hn ni pa pe pr sv do".split())
+
+
+def groups_by_point(language: str | None) -> bool:
+    """Return whether `1.234` is 1234 in a language."""
+    return _is_of(language, _POINT_GROUPS)
+
+
+def has_decimal_comma(language: str | None) -> bool:
+    """Return whether `1,234` may be 1.234 in a language."""
+    return _is_of(language, _COMMA_DECIMALS)
+
+
+def _is_of(language: str | None, group: frozenset[str]) -> bool:
+    own, *rest = (language or "").lower().replace("_", "-").split("-")
+    return own in group and not _DECIMAL_POINT.intersection(rest)
+
+
 class _Digits(dict[int, int]):
     """Code point -> the ASCII digit or separator that it stands for, filled on demand."""
 
-    _SIGNS: ClassVar = {"٫": ".", "٬": ",", "．": ".", "，": ",", "／": "/", "－": "-", "٪": "%", "％": "%", "：": ":"}
+    _SIGNS: ClassVar = {
+        "٫": ".", "٬": ",", "．": ".", "，": ",", "／": "/", "－": "-", "٪": "%", "％": "%", "：": ":",
+        "＋": "+", "（": "(", "）": ")", "\u3000": " ", "\u2011": "-", "＠": "@",
+    }  # fmt: skip
 
     def __missing__(self, code: int) -> int:
         char = chr(code)

@@ -19,14 +19,14 @@ from curtsy.grounding.cldr import MONTHS, ascii_digits, date_order
 from curtsy.grounding.vocabulary import MONTHS as COMMON_MONTHS
 
 #: a word that `_read` looks up; a pattern with a thousand names would be slow
-_MONTH_WORD = r"[^\W\d_][^\s\d,;:()\[\]/<>\"!?|–—\-]{1,15}+"
+_MONTH_WORD = r"[^\W\d_][^\s\d,،;:()\[\]/<>\"!?|–—\-]{1,15}+(?:\sال(?:أول|ثاني))?"
 _MONTH = rf"(?P<month>{_MONTH_WORD})"
 #: without a day, short names are often other words
 _LONG_MONTHS = frozenset(name for name in MONTHS if len(name) > 3) | {name for names in COMMON_MONTHS for name in names}
 _YEAR = r"(?P<year>[12]\d{3})(?!\d)"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.|লা|শে|ই|রা|ঠা)?"
-_GAP = r"[\s,\u00a0\u202f]*+"
-_OF = rf"{_GAP}(?:(?:(?:of|de|di|du|del|do|ng)(?=\s)|d['’]){_GAP})?"
+_GAP = r"[\s,،\u00a0\u202f]*+"
+_OF = rf"{_GAP}(?:(?:(?:of|de|di|du|del|do|ng)(?=\s)|d['’]|ta['’](?=\s)){_GAP})?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -34,13 +34,16 @@ _FORMS = tuple(
         rf"(?<![\w.\-/]){_YEAR}-(?P<month>\d{{2}})(?![\d\-])",
         r"(?<![\w.\-/])(?P<year>[12]\d{3})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?![\w])",
         r"(?P<year>[12]\d{3})\s?[年년]\s?(?P<month>\d{1,2})\s?[月월](?:\s?(?P<day>\d{1,2})\s?[日号號일])?",
-        r"(?P<era>令和|平成|昭和|民國|民国)\s?(?P<year>\d{1,3}|元)\s?年\s?(?P<month>\d{1,2})\s?月(?:\s?(?P<day>\d{1,2})\s?日)?",
+        r"(?P<year>[12]\d{3})\sоны\s(?P<month>\d{1,2})(?:-р)?\sсарын\s(?P<day>\d{1,2})",
+        r"(?P<era>令和|平成|昭和|大正|明治|民國|民国)\s?(?P<year>\d{1,3}|元|[一二三四五六七八九十]{1,3})\s?年\s?"
+        r"(?P<month>\d{1,2}|[一二三四五六七八九十]{1,2})\s?月(?:\s?(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})\s?日)?",
+        r"(?<![\w.])(?P<era>[RHS])(?P<year>\d{1,2})[./](?P<month>\d{1,2})[./](?P<day>\d{1,2})(?![\w.])",
         r"(?P<han>[〇零一二三四五六七八九]{4})年(?P<month>[一二三四五六七八九十]{1,2})月(?:(?P<day>[一二三四五六七八九十]{1,3})日)?",
         r"\b(?:ngày\s)?(?P<day>\d{1,2})\stháng\s(?P<month>\d{1,2})(?:\snăm\s|,\s?|\s)(?P<year>[12]\d{3})(?!\d)",
-        rf"(?<![\w.,/]){_DAY}{_OF}-?{_MONTH}{_OF}-?{_YEAR}",
+        rf"(?<![\w.,/]){_DAY}{_OF}[-/]?{_MONTH}{_OF}[-/]?{_YEAR}",
         rf"\b{_MONTH}\s{_DAY}\s\d{{1,2}}:\d{{2}}(?::\d{{2}})?[,\s](?:[A-Z]{{3,4}}\s|\s)?{_YEAR}",
         rf"\b{_MONTH}{_GAP}{_DAY}{_GAP}(?<!\d){_YEAR}",
-        rf"(?<![\w.\-/]){_YEAR}(?:\.\sgada|\.|\sm\.|ko|\sწლის|\sթ\.|\sжылғы)?\s(?:{_DAY}\s)?{_MONTH}"
+        rf"(?<![\w.\-/]){_YEAR}(?:\.\sgada|\.|\sm\.|ko|-yil|\sწლის|\sթ\.|\sжылғы)?\s(?:{_DAY}[\s-])?{_MONTH}"
         r"(?:\s(?P<late>\d{1,2})(?!\d))?",
         rf"\b{_MONTH}{_OF}{_YEAR}",
     )
@@ -52,6 +55,8 @@ _RANGES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"(?<![\w.,/\-–]){_FIRST}{_TO}{_DAY}{_OF}{_MONTH}{_OF}{_YEAR}",
+        r"(?P<year>[12]\d{3})\s?年\s?(?P<from>\d{1,2})\s?月\s?(?P<first>\d{1,2})\s?日(?:[（(][^()（）]{1,4}[)）])?"
+        r"\s?(?:[-–—~〜～]|から|至)\s?(?:(?P<month>\d{1,2})\s?月\s?)?(?P<day>\d{1,2})\s?日",
         rf"(?<![\w.,/\-–]){_FIRST}{_OF}(?P<from>{_MONTH_WORD}){_TO}{_DAY}{_OF}{_MONTH}{_OF}{_YEAR}",
         rf"\b(?P<from>{_MONTH_WORD}){_GAP}{_FIRST}{_TO}{_MONTH}{_GAP}{_DAY}{_GAP}(?<!\d){_YEAR}",
         rf"\b{_MONTH}{_GAP}{_FIRST}{_TO}{_DAY}{_GAP}(?<!\d){_YEAR}",
@@ -80,6 +85,9 @@ _MORE_MONTHS: dict[str, tuple[int, ...]] = {
 }  # fmt: skip
 #: endings of Kazakh and Basque dates, and of Georgian ones: `наурызда`, `martxoaren`, `მარტს`
 _CASE = re.compile(r"(?:(?<=[а-яәіңғүұқөһ]{3})[дт][ае]|(?<=a)ren)$")
+#: endings of cases, after names of at least five letters: `augustil`, `avgusta`, `Ağustos'ta`, `heinäkuussa`
+_ENDINGS = frozenset("a e i o u y ä il is ssa ssä n sta stä da de ta te dan den tan ten ban ben ov om".split())
+_MIN_STEM = 5
 _GEORGIAN_CASE = re.compile(r"(?<=[ა-ჰ])ს$")
 #: the months of the Iranian calendar
 _IRANIAN = {name: number for number, name in enumerate(
@@ -89,7 +97,7 @@ _IRANIAN_YEARS = range(1250, 1500)
 #: days from an Iranian date by its years and months to the ordinal of `datetime.date`
 _IRANIAN_START = 356_033
 _HAN = "〇一二三四五六七八九十"
-_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "民國": 1911, "民国": 1911}
+_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867, "R": 2018, "H": 1988, "S": 1925, "民國": 1911, "民国": 1911}
 #: a later year with a Thai month is Buddhist
 _BUDDHIST = 2400
 #: characters of a page in which other dates are looked for
@@ -180,9 +188,29 @@ def _found(given: str) -> Iterator[Stated]:
             yield Stated(start=found.start(), end=found.end(), days=days)
 
 
+_YEARS = re.compile(
+    r"(?P<era>令和|平成|昭和|大正|明治|民國|民国)\s?(?P<year>\d{1,3}|元|[一二三四五六七八九十]{1,3})\s?年(?!\s?[\d一二三四五六七八九十]{1,2}\s?月)"
+    r"|(?:พ\.?\s?ศ\.?|ปี(?:\sพ\.?\s?ศ\.?)?)\s?(?P<thai>2[45]\d\d)(?!\d)"
+    r"|(?:سال)\s(?P<iranian>1[234]\d\d)(?!\d)"
+)
+
+
+def years(text: str) -> Iterator[Stated]:
+    """Yield years of other calendars: `昭和39年`, `พ.ศ. 2555`, `سال ۱۳۷۳`."""
+    for found in _YEARS.finditer(ascii_digits(text)) if not text.isascii() else ():
+        if era := found["era"]:
+            year = _int(found["year"]) + _ERAS[era]
+        elif found["thai"]:
+            year = int(found["thai"]) - 543
+        else:
+            year = int(found["iranian"]) + 621
+        yield Stated(start=found.start(), end=found.end(), days=(Day(year=year),))
+
+
 def _range(found: re.Match[str]) -> Iterator[Stated]:
     """Both dates of a range, each with its part of the text."""
     parts = found.groupdict()
+    parts["month"] = parts["month"] or parts.get("from")
     last = _read(parts)
     first = _read({**parts, "day": parts["first"], "month": parts.get("from") or parts["month"]})
     if last and first and first[0] <= last[0]:
@@ -199,25 +227,37 @@ def _read(parts: dict[str, str | None]) -> tuple[Day, ...]:
     name = (parts["month"] or "").lower().rstrip(".")
     day = parts.get("day") or parts.get("late")
     months = (
-        (int(name),)
-        if name.isdigit()
+        (_int(name),)
+        if name.isdigit() or name[0] in _HAN
         else (MONTHS.get(name) or _MORE_MONTHS.get(name) or _by_case(name))
         if day or name in _LONG_MONTHS
         else ()
     )
-    year = 1 if parts["year"] == "元" else int(parts["year"] or 0)
+    year = _int(parts["year"] or "0")
     if era := parts.get("era"):
-        year += _ERAS[era]
+        year += _ERAS[era.upper()]
     if name in _IRANIAN:
         return _iranian(year, _IRANIAN[name], int(day)) if day else ()
     if year > _BUDDHIST and "\u0e00" <= name[:1] <= "\u0e7f":
         year -= 543
-    return _days(year, months, int(day) if day else None)
+    return _days(year, months, _int(day) if day else None)
+
+
+def _int(text: str) -> int:
+    """Return a number in digits or in Han digits; `元` is the first year of an era."""
+    return int(text) if text.isdecimal() else 1 if text == "元" else _han(text)
 
 
 def _by_case(name: str) -> tuple[int, ...]:
     bare = _GEORGIAN_CASE.sub("", _CASE.sub("", name))
-    return MONTHS.get(bare) or MONTHS.get(f"{bare}ი", ())
+    return MONTHS.get(bare) or MONTHS.get(f"{bare}ი", ()) or _by_stem(name)
+
+
+def _by_stem(name: str) -> tuple[int, ...]:
+    for size in range(1, min(4, len(name) - _MIN_STEM + 1)):
+        if name[-size:] in _ENDINGS and (found := MONTHS.get(name[:-size].rstrip("'’"))):
+            return found
+    return ()
 
 
 def _iranian(year: int, month: int, day: int) -> tuple[Day, ...]:

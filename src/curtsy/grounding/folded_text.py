@@ -19,15 +19,20 @@ _KEPT_FROM = 4_000
 _MAX_TABLE = 50_000
 #: characters before and after a value in which a copyright sign makes its line a copyright line
 _COPYRIGHT_BEFORE, _COPYRIGHT_AFTER = 160, 80
-_NEGATION_REACH = 60
 _MAX_OCCURRENCES, _MAX_TRIES = 50, 2_000
 
 _QUOTES = dict.fromkeys("‘’‚‛′‵`´ʼʹ＇", "'") | dict.fromkeys("“”„‟«»‹›″‶〝〞＂", '"')
+#: beside signs of trade marks: the vowels of Arabic and Hebrew and the letter stretcher, which few pages write
 _SILENT = frozenset(
-    "™®℠\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
-)
+    "™®℠\u0640\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
+).union(map(chr, (*range(0x064B, 0x0653), 0x0670, *range(0x0591, 0x05BE), *range(0x05BF, 0x05C8))))
+#: letters that capitals, or careless writers, replace by others
+_LETTERS = {"İ": "i", "ı": "i", "ё": "е", "Ё": "е"}
 # A hyphen at the end of a line, within a word.
 _BROKEN_WORD = "[-\u2010\u00ad](?<=[^\\W\\d_].)[ \t]*\r?\n[ \t]*(?=[a-zà-öø-ÿ])"
+
+#: letters whose accents are not kept, with their accents
+_ACCENTED = "[IiеЕ\u0370-\u03ff\u1f00-\u1fff][\u0300-\u0345]+"
 
 #: scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han
 _UNSPACED = re.compile(
@@ -41,61 +46,6 @@ _COPYRIGHT = re.compile(
     r"|\btodos os direitos reservados|\balle rechten voorbehouden|\bmed ensamrätt",
     re.IGNORECASE,
 )
-#: between a negation and what it negates there may be two words, and some of these
-_SMALL = (
-    r"(?:an?|the|as|to|in|of|by|for|at|on|any|be|been|being|yet|ein(?:e[nmrs]?)?|d(?:er|ie|as|en|em)|als|zu|im|in|un|une|le|la"
-    r"|les|de|du|des|en|à|el|los|las|di|il|è|sono|es|een|de|het|et|en)"
-)
-#: negations with letters outside of ASCII, in their folded form
-_MORE_NEGATIONS = "|".join(
-    unicodedata.normalize("NFKD", word)
-    for word in [
-        "não",
-        "sem",
-        "не",
-        "нет",
-        "без",
-        "δεν",
-        "χωρίς",
-        "nélkül",
-        "không",
-        "fără",
-        "ليس",
-        "لا",
-        "لم",
-        "بدون",
-        "नहीं",
-        "בלי",
-        "לא",
-        "нема",
-        "няма",
-        "neturi",
-        "nėra",
-        "nemá",
-        "nemají",
-        "نیست",
-    ]
-)
-_NEGATION = re.compile(
-    rf"\b(?:(?:{_MORE_NEGATIONS}|not|never|neither|nor|without|cannot|hardly|(?:is|are|was|were|do|does|did|has|have|had|ca|wo|would|could"
-    r"|should)n't|nicht|kein(?:e|en|er|em|es)?|nie|niemals|ohne|sans|jamais|(?<!sitez )pas|aucune?|sin|nunca|senza|ikke"
-    r"|inte|zonder|niet|geen|ingen|inga|ekki|nie|bez|nem|nincs|nema|nemaju|nije|nisu|nimamo|nemajo|nav|ilman|tiada|walang|hakuna|tidak|bukan|tanpa"
-    r"|stopped|ceased|(?:myth|false|untrue|wrong|rumou?r) that|no"
-    r"|non(?!-| (?:profit|governmental|commercial)))\b)"
-    r"(?! (?:only|just|merely|simply|least|doubt|wonder|less|fewer|more than|better|other|later|earlier|until|far"
-    r"|including|hesitate|forget|miss|nur|zuletzt|bara|alleen|seulement|solo)\b)"
-    rf"(?:[^\w.,;:!?()]+{_SMALL}\b){{0,3}}(?:[^\w.,;:!?()]+[\w'\-]+(?:[^\w.,;:!?()]+{_SMALL}\b){{0,3}}){{0,2}}[^\w.,;:!?()]*$"
-)
-#: words that change the meaning of what follows directly
-_HEDGE = re.compile(
-    r"\b(?:nearly|almost|virtually|practically|barely|wrongly|falsely|allegedly|reportedly|supposedly|former(?:ly)?|second"
-    r"|third|fourth|unlike|except|instead of|rather than|fast|beinahe|nahezu|angeblich|ehemalige[rn]?|presque"
-    r"|ancien(?:ne)?|casi|quasi|bijna|nästan|nesten)[\s-]+$"
-)
-#: `no` in Portuguese
-_IN_THE = re.compile(r"\bno\b")
-_HOUSE_NUMBER = re.compile(r"\bno\.? ?$")
-
 
 class _Table(dict[int, str]):
     """Code point -> its folded form, filled on demand."""
@@ -117,7 +67,11 @@ def _folded_char(char: str) -> str:
         return "-"
     if "가" <= char <= "힣":  # NFKD would decompose these syllables into letters
         return char
+    if char in _LETTERS:
+        return _LETTERS[char]
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
+    if "\u0370" <= char <= "\u03ff" or "\u1f00" <= char <= "\u1fff":  # Greek capitals have no accents
+        plain = "".join(one for one in plain if not unicodedata.combining(one))
     return plain.replace(" ", "").replace("⁄", "/") or char
 
 
@@ -198,6 +152,8 @@ def _fold(text: str) -> Folded:
 def _folded_unit(unit: str) -> str:
     if len(unit) == 1:
         return _table[ord(unit)]
+    if unit[0].isalpha():
+        return unicodedata.normalize("NFC", unit).translate(_table).replace("i\u0307", "i")
     if unit[0] in "-\u2010\u00ad" and "\n" in unit and not unit.strip("-\u2010\u00ad \t\r\n"):
         return ""
     return " " if any(_table[ord(char)] == " " for char in unit) else ""
@@ -210,12 +166,12 @@ def _irregular(text: str) -> re.Pattern[str]:
     folds = {char: _table[ord(char)] for char in set(text)}
     gaps = "".join(sorted(char for char, folded in folds.items() if folded in (" ", "")))
     odd = "".join(sorted(char for char, folded in folds.items() if len(folded) != 1))
-    return _pattern(gaps, odd)
+    return _pattern(gaps, odd, any("\u0300" <= char <= "\u0345" for char in folds))
 
 
 @lru_cache(maxsize=64)
-def _pattern(gaps: str, odd: str) -> re.Pattern[str]:
-    parts = [_BROKEN_WORD]
+def _pattern(gaps: str, odd: str, accents: bool) -> re.Pattern[str]:
+    parts = [_ACCENTED, _BROKEN_WORD] if accents else [_BROKEN_WORD]
     if gaps:
         parts.append(f"[{re.escape(gaps)}]{{2,}}")
     if odd:
@@ -300,19 +256,3 @@ def is_copyright(source: str, start: int, end: int) -> bool:
 def line_start(text: str, at: int) -> int:
     """Return where the line or table cell begins that contains `at` of a source."""
     return max(text.rfind("\n", 0, at), text.rfind("\t", 0, at)) + 1
-
-
-def is_hedged(text: str, start: int, least: int = 0) -> bool:
-    """Return whether a word directly before `start` of the folded text, not before `least`, weakens or changes what
-    follows."""
-    return _HEDGE.search(text[max(least, start - _NEGATION_REACH) : start]) is not None
-
-
-def is_negated(text: str, start: int, least: int = 0, language: str | None = None) -> bool:
-    """Return whether what begins at `start` of the folded text is negated directly before, but not before `least`."""
-    before = text[max(least, start - _NEGATION_REACH) : start]
-    if (language or "").startswith("pt"):
-        before = _IN_THE.sub("em", before)
-    if text[start : start + 1].isdigit():
-        before = _HOUSE_NUMBER.sub("", before)
-    return _NEGATION.search(before) is not None

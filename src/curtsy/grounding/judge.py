@@ -82,7 +82,9 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
         return replace(_field(claim, value, Ruling(None, claim.against), places[0]), verdict=Verdict.UNSUPPORTED)
     for place in [*places, *_marked(claim, value, leaf, places)]:
         related = place.marked or _relates(claim, value, leaf, place)
-        passage = replace(place.passage, labelled=True) if related else place.passage
+        labelled = related or (related is None and _is_named(claim, value, leaf, place))
+        quoted_for = leaf if _is_quoted(claim) else None
+        passage = replace(place.passage, labelled=bool(labelled), quoted_for=quoted_for)
         ruling = follows(value, leaf, passage, suspect=suspect)
         if ruling.verdict is not None and related is False:
             ruling = Ruling(None, "unrelated")
@@ -109,11 +111,23 @@ def _why_not_own(claim: Claim, leaf: Leaf, place: _Place) -> str:
     return attribution.why_not_own(text[start:end], attribution.names_in(text[start:end], claim.source.url))
 
 
+def _is_quoted(claim: Claim) -> bool:
+    """Return whether a model quotes the text of a page or document."""
+    return claim.rung is Rung.LLM and claim.source.kind is SourceKind.TEXT
+
+
 def _relates(claim: Claim, value: Any, leaf: Leaf, place: _Place) -> bool | None:
     """A model can quote any line of the page: its quote must have something to do with the field. None: unknown."""
-    if claim.rung is not Rung.LLM or claim.source.kind is not SourceKind.TEXT or claim.source.context is None:
+    if not _is_quoted(claim) or claim.source.context is None:
         return None
     return relation.relates(leaf, value, claim.source, place.start, place.end)
+
+
+def _is_named(claim: Claim, value: Any, leaf: Leaf, place: _Place) -> bool:
+    """Return whether a model's quote from a text without context has words of the field."""
+    if not _is_quoted(claim):
+        return False
+    return relation.is_named_by(leaf, value, claim.source.text[place.start : place.end])
 
 
 def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
@@ -151,7 +165,7 @@ def _within(source: Source, start: int, end: int) -> Passage:
 def _marked(claim: Claim, value: Any, leaf: Leaf, places: Sequence[_Place]) -> Iterator[_Place]:
     """Yield the elements within a model's quote that are the value, and whose markup names the field."""
     source = claim.source
-    if claim.rung is not Rung.LLM or source.kind is not SourceKind.TEXT or not isinstance(value, str):
+    if not _is_quoted(claim) or not isinstance(value, str):
         return
     for place in places:
         for start, end, words in source.marked:

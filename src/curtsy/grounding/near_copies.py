@@ -13,7 +13,8 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Indel, LCSseq
 
-from curtsy.grounding.folded_text import Folded, fold, is_hedged, is_negated, occurrences, plain
+from curtsy.grounding.folded_text import Folded, fold, occurrences, plain
+from curtsy.grounding.negations import is_hedged, is_negated
 from curtsy.grounding.vocabulary import AGENTS, AMOUNTS, IS, LIGHT, NEGATIONS, QUALIFIERS, WAS
 
 #: minimum share of equal words in the same order (Indel similarity over words)
@@ -27,6 +28,9 @@ _MAX_GAP = 400
 _MAX_QUOTE, _MAX_TEXT, _MAX_PASSAGE = 1_000, 2_000_000, 100_000
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|(?:[^\W\d_]|[\u0300-\u036f])+(?:'[^\W\d_]+)*|[^\W_]+")
+#: words and amounts with the marks that belong to them
+_MARKED_WORD = re.compile(r"[^\s|:,;/·•*\-\"'()\[\]]+")
+_MAX_MARKED = 120
 _ELISION = re.compile(r"(?:(?<!\s)\s++)?[\[(]?\.{3,}+[\])]?\s*+")
 _WRAPPING = " \"'*_`>"
 _ENDINGS = frozenset(("", "s", "es", "d", "ed", "ing", "e", "y", "ies", "ied", "ly", "'s", "n", "en"))
@@ -138,6 +142,8 @@ def find_quote(folded: Folded, quote: str) -> list[tuple[int, int]]:
     for needle in _variants(plain(quote)):
         if found := _all(folded.text, needle):
             return found
+    if (cell_by_cell := _by_words(folded, plain(quote))) is not None:
+        return [cell_by_cell]
     needle = plain(quote).strip(_WRAPPING)
     if found_parts := _with_gaps(folded.text, needle):
         return [found_parts]
@@ -152,6 +158,16 @@ def _variants(needle: str) -> list[str]:
 
 def _all(text: str, needle: str) -> list[tuple[int, int]]:
     return list(occurrences(text, needle))
+
+
+def _by_words(folded: Folded, needle: str) -> tuple[int, int] | None:
+    """Return the span with the same words, and other marks between them: `Founded | 1962` of a row of two cells."""
+    wanted = [one[0] for one in _MARKED_WORD.finditer(needle)]
+    if not 2 <= len(wanted) <= _MAX_MARKED or _ELISION.search(needle):
+        return None
+    pattern = r"(?<![^\W_])" + r"[\s|:,;/·•*\-\"'()\[\]]{1,12}".join(map(re.escape, wanted)) + r"(?![^\W_])"
+    found = re.search(pattern, folded.text)
+    return found.span() if found else None
 
 
 def _with_gaps(text: str, needle: str) -> tuple[int, int] | None:

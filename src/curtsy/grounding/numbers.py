@@ -9,16 +9,18 @@ nothing raises.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from curtsy.grounding.cldr import SCALES, ascii_digits
+from curtsy.grounding.cldr import ascii_digits, groups_by_point, has_decimal_comma
 from curtsy.grounding.currencies import glued, is_sign
 from curtsy.grounding.folded_text import plain
 from curtsy.grounding.number_words import numbers_in_words
+from curtsy.grounding.scales import EASTERN, places_of, scale_after, scale_before
 from curtsy.grounding.spelled_numbers import spelled_numbers
-from curtsy.grounding.vocabulary import COUNTED, CURRENCIES, UNITS
+from curtsy.grounding.vocabulary import COUNTED, CURRENCIES, ONES, UNITS
 
 _SPACE = " \u00a0\u2009\u202f"
 #: Han, kana, Hangul: written without spaces, so they may adjoin a number
@@ -28,24 +30,8 @@ _SIGN = rf"(?<![\w)][-−+])(?<!\w [-−])(?:[-−]|(?<!\d )–)|\b(?:minus|nega
 _GLUED = rf"|(?=\d)(?:(?<=\b(?:{glued(3)}))|(?<=\b(?:{glued(2)}))|(?<=\b(?:{glued(1)}))(?=\d[\d.,]))"
 _TOKEN = re.compile(
     rf"(?:(?<![^\W{_UNSPACED}]){_GLUED})(?<!\d[.,])(?<!\d:)(?P<sign>{_SIGN})?"
-    rf"(?P<digits>\d{{1,3}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*)"
-    rf"(?P<ordinal>st|nd|rd|th)?(?P<unit>[^\W\d_¹²³⁰-⁹{_UNSPACED}]{{1,4}}[23²³]?)?[¹²³⁰-⁹]*(?![^\W_{_UNSPACED}]|:\d|/7\b)"
-)
-_SCALES = {
-    "тыс": 3, "tys": 3, "hundred": 2, "thousand": 3, "tausend": 3, "tsd": 3, "k": 3, "mille": 3, "mil": 3,
-    "million": 6, "millions": 6, "millionen": 6, "mio": 6, "mn": 6, "millones": 6, "milioni": 6, "miljoen": 6,
-    "billion": 9, "billions": 9, "bn": 9, "milliard": 9, "milliards": 9, "milliarde": 9, "milliarden": 9, "mrd": 9,
-    "miliardi": 9, "miljard": 9, "trillion": 12, "lakh": 5, "crore": 7,
-}  # fmt: skip
-_ALL_SCALES = {**SCALES, **_SCALES}
-#: the same without spaces
-_EASTERN = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8, "兆": 12}
-_SCALE = re.compile(
-    rf"[{_SPACE}\-]?(?P<scale>{'|'.join(sorted(map(re.escape, _ALL_SCALES), key=len, reverse=True))})"
-    rf"(?:(?![^\W\d_]|[\u0300-\u036f\u0900-\u0d7f\u0e30-\u0e4e])|(?=[{_UNSPACED}]))\.?"
-    rf"|[{_SPACE}]?(?P<money>Mrd|Mds?|Mio|[MkKB])(?=[{_SPACE}]?(?:[€$£¥]|(?:EUR|USD|GBP|CHF)\b))"
-    rf"|(?P<eastern>[{''.join(_EASTERN)}])",
-    re.IGNORECASE,
+    rf"(?P<digits>\d{{1,3}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+:\d\d(?= ?kr\b)|\d+(?:[.,]\d+)*)"
+    rf"(?P<ordinal>st|nd|rd|th|(?:er|re|[eè]me|[eè]|de|ste|ος|η|ο|:[ae]|\.?[ªº°]|[-‑](?:го|ой|[йяеа]|th))(?![^\W_]))?(?P<unit>[^\W\d_¹²³⁰-⁹{_UNSPACED}]{{1,4}}[23²³]?)?[¹²³⁰-⁹]*(?![^\W_{_UNSPACED}]|:\d|/7\b)"
 )
 _PERCENT = re.compile(
     rf"[{_SPACE}]?(?:%|％|パーセント|퍼센트|프로|प्रतिशत|بالمئة|بالمائة|في المئة|في المائة|درصد|เปอร์เซ็นต์"
@@ -55,26 +41,32 @@ _PERCENT = re.compile(
 )
 _PERCENT_BEFORE = re.compile(rf"(?:[%٪]|百分之|\byüzde)[{_SPACE}]?$", re.IGNORECASE)
 #: `3億5千万`, `1万2千`: digits with scales, largest first
-_EASTERN_PARTS = re.compile(r"(\d[\d,]{0,15}(?:\.\d{1,6})?)([百千천]?)([万萬만億亿억兆]?)")
+_EASTERN_PARTS = re.compile(r"(\d[\d,]{0,15}(?:\.\d{1,6})?)([百千천]?)([万萬만億亿억兆조]?)")
 #: `1만 2,500명`; a year is another number
 _SPACED = re.compile(r" (?=\d[\d,]{0,15}(?!\s?[\d년월,]))")
+_SPACED_SCALES = ("만", "억", "조")
 #: `五百万`, `二十三`
 _HAN = re.compile(
     r"(?<![一二三四五六七八九十百千万萬億亿兆〇零\d])[一二三四五六七八九十百千][一二三四五六七八九十百千万萬億亿兆〇零]{1,15}"
 )
+#: `2½`, `2 1/2`, `¾`
+_FRACTION = re.compile(
+    r"(?<![\w.,/:])(?:(?P<whole>\d{1,6})[ \u00a0]?)??(?:(?P<sign>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])|(?<!\d)(?P<top>[1-7])[/⁄](?P<under>[2348])(?=[ \u00a0]?[^\W\d_]))(?![\w/.,]\d|[\d/])"
+)
+_HALVES = {
+    "anderthalb": "1.5", "eineinhalb": "1.5", "zweieinhalb": "2.5", "dreieinhalb": "3.5", "viereinhalb": "4.5",
+    "डेढ़": "1.5", "डेढ़": "1.5", "दीड": "1.5", "ढाई": "2.5", "अडीच": "2.5", "ڈیڑھ": "1.5", "ڈھائی": "2.5",
+    "দেড়": "1.5", "দেড়": "1.5", "আড়াই": "2.5", "আড়াই": "2.5", "полтора": "1.5", "півтора": "1.5", "półtora": "1.5",
+}  # fmt: skip
+_HALF = re.compile(
+    rf"(?<![^\W_])(?:{'|'.join(map(re.escape, _HALVES))}|(?P<words>{'|'.join(ONES[1:])}) and a half)(?![^\W_])", re.IGNORECASE
+)
 _HAN_DIGITS = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {"零": 0}
+#: numerals of contracts, which cannot be altered
+_FORMAL = str.maketrans("壱壹弐貳贰参參叁肆伍陸陆柒漆捌玖拾佰仟", "一一二二二三三三四五六六七七八九十百千")
 _HAN_TENS = {"十": 10, "百": 100, "千": 1000}
 _CURRENCY_BEFORE = re.compile(rf"(?:[€$£¥₹]|\b(?:eur|usd|gbp|chf|sek|nok|dkk|rs))[{_SPACE}]?$", re.IGNORECASE)
 _CURRENCY_AFTER = re.compile(rf"[{_SPACE}]?(?:[€$£¥₹]|(?:EUR|USD|GBP|CHF)\b)")
-_MONEY_SCALES = {
-    "m": "million",
-    "mio": "million",
-    "k": "thousand",
-    "b": "billion",
-    "md": "billion",
-    "mds": "billion",
-    "mrd": "billion",
-}
 #: the scale of a number that has several
 _COMPOUND = "compound"
 _COUNTED_AFTER = re.compile(rf"[{_SPACE}](?:\w+[{_SPACE}])?(?:{'|'.join(COUNTED)})\b", re.IGNORECASE)
@@ -127,20 +119,30 @@ def numbers(text: str, language: str | None = None) -> Iterator[Number]:
     """
     text = ascii_digits(text)
     within = 0
+    fractions = list(_fractions(text))
+    yield from fractions
     for found in _TOKEN.finditer(text):
+        if _overlaps(fractions, found.start(), found.start() + 1):
+            continue
         unit = (found["unit"] or "").lower()
         if (unit and unit not in UNITS and not is_sign(unit)) or found["unit"] == "G" or found.start() < within:  # 5G
             continue
-        if read := _number(text, found, unit):
+        if read := _number(text, found, unit, language):
             yield read
             within = read.end if read.scale == _COMPOUND else within
     yield from _han_numbers(text)
+    halves = list(_halves(text, language))
+    yield from halves
     for one in numbers_in_words(text):
+        if _overlaps(halves, one.start, one.end):
+            continue
         yield Number(
             start=one.start, end=one.end, whole_end=one.end, readings=frozenset((one.value,)), scale=one.scale,
             unscaled=frozenset((one.unscaled,)), percent=_PERCENT.match(text, one.end) is not None, literal=None,
         )  # fmt: skip
     for spelled in spelled_numbers(text, language):
+        if _overlaps(halves, spelled.start, spelled.end):
+            continue
         readings = frozenset((spelled.value,))
         yield Number(
             start=spelled.start, end=spelled.end, whole_end=spelled.end, readings=readings, scale=None,
@@ -148,17 +150,18 @@ def numbers(text: str, language: str | None = None) -> Iterator[Number]:
         )  # fmt: skip
 
 
-def _number(text: str, found: re.Match[str], unit: str) -> Number | None:
+def _number(text: str, found: re.Match[str], unit: str, language: str | None) -> Number | None:
     digits = found["digits"]
-    plain_readings = _readings(digits)
+    plain_readings = _readings(digits, language)
     if not plain_readings:
         return None
     if found["sign"]:
         plain_readings = frozenset(-one for one in plain_readings)
     end = found.end("digits")
-    scale, whole_end = _scale(text, end)
-    behind = text[_part_after(text, whole_end) :][:1] if scale in ("만", "억") else text[whole_end : whole_end + 1]
-    if scale in _EASTERN and behind and behind in (*_EASTERN, *"0123456789"):
+    scale, whole_end = scale_after(text, end, language)
+    scale = scale or scale_before(text, found.start())
+    behind = text[_part_after(text, whole_end) :][:1] if scale in _SPACED_SCALES else text[whole_end : whole_end + 1]
+    if scale in EASTERN and behind and behind in (*EASTERN, *"0123456789"):
         return _compound(text, found.start("digits"))
     # `5m` is five meters unless it is money or counts something.
     if unit in ("m", "b", "t", "k") and (
@@ -171,10 +174,45 @@ def _number(text: str, found: re.Match[str], unit: str) -> Number | None:
     before = _PERCENT_BEFORE.search(text, max(0, found.start() - 8), found.start())
     return Number(
         start=found.start(), end=end, whole_end=percent.end() if percent else max(whole_end, found.end()),
-        readings=_scaled(plain_readings, scale), scale=scale, unscaled=plain_readings,
+        readings=_scaled(plain_readings, scale, language), scale=scale, unscaled=plain_readings,
         percent=percent is not None or before is not None,
         literal=_literal(found, digits) if scale is None else None,
     )  # fmt: skip
+
+
+def _overlaps(known: Sequence[Number], start: int, end: int) -> bool:
+    return any(one.start < end and start < one.whole_end for one in known)
+
+
+def _halves(text: str, language: str | None) -> Iterator[Number]:
+    """`anderthalb`, `ढाई करोड़`, `seven and a half`."""
+    for found in _HALF.finditer(text):
+        word = found[0].lower()
+        if word in _HALVES:
+            value = Decimal(_HALVES[word])
+        else:
+            value = next(iter(numbers_in_words(found["words"]))).value + Decimal("0.5")
+        scale, end = scale_after(text, found.end(), language)
+        readings = frozenset((value,))
+        yield Number(
+            start=found.start(), end=found.end(), whole_end=end, readings=_scaled(readings, scale, language),
+            scale=scale, unscaled=readings, percent=_PERCENT.match(text, end) is not None, literal=None,
+        )  # fmt: skip
+
+
+def _fractions(text: str) -> Iterator[Number]:
+    for found in _FRACTION.finditer(text):
+        if found["sign"]:
+            part = Decimal(str(unicodedata.numeric(found["sign"])))
+        elif int(found["top"]) < int(found["under"]):
+            part = Decimal(found["top"]) / Decimal(found["under"])
+        else:
+            continue
+        value = frozenset((int(found["whole"] or 0) + round(part, 4),))
+        yield Number(
+            start=found.start(), end=found.end(), whole_end=found.end(), readings=value, scale=None, unscaled=value,
+            percent=_PERCENT.match(text, found.end()) is not None, literal=None,
+        )  # fmt: skip
 
 
 def _part_after(text: str, end: int) -> int:
@@ -188,16 +226,16 @@ def _compound(text: str, start: int) -> Number | None:
         part = _EASTERN_PARTS.match(text, end)
         if part is None:
             break
-        section += Decimal(part[1].replace(",", "")) * (10 ** _EASTERN[part[2]] if part[2] else 1)
+        section += Decimal(part[1].replace(",", "")) * (10 ** EASTERN[part[2]] if part[2] else 1)
         if part[3]:
-            scale = Decimal(10) ** _EASTERN[part[3]]
+            scale = Decimal(10) ** EASTERN[part[3]]
             if scale >= least:
                 return None
             total, section, least = total + section * scale, Decimal(0), scale
         end = part.end()
         if not (part[2] or part[3]):
             break
-        end = _part_after(text, end) if part[3] in ("만", "억") else end
+        end = _part_after(text, end) if part[3] in _SPACED_SCALES else end
     value = frozenset((total + section,))
     return Number(
         start=start,
@@ -212,7 +250,7 @@ def _compound(text: str, start: int) -> Number | None:
 
 
 def _han_numbers(text: str) -> Iterator[Number]:
-    for found in _HAN.finditer(text) if not text.isascii() else ():
+    for found in _HAN.finditer(text.translate(_FORMAL)) if not text.isascii() else ():
         if (value := _han_value(found[0])) is not None:
             readings = frozenset((value,))
             yield Number(
@@ -223,7 +261,7 @@ def _han_numbers(text: str) -> Iterator[Number]:
 
 def _han_value(text: str) -> Decimal | None:
     total, section, digit = 0, 0, 0
-    if not any(char in _HAN_TENS or char in _EASTERN for char in text):
+    if not any(char in _HAN_TENS or char in EASTERN for char in text):
         return None
     for char in text:
         if char in _HAN_DIGITS:
@@ -231,7 +269,7 @@ def _han_value(text: str) -> Decimal | None:
         elif char in _HAN_TENS:
             section, digit = section + (digit or 1) * _HAN_TENS[char], 0
         else:
-            total, section, digit = total + (section + digit or 1) * 10 ** _EASTERN[char], 0, 0
+            total, section, digit = total + (section + digit or 1) * 10 ** EASTERN[char], 0, 0
     return Decimal(total + section + digit)
 
 
@@ -241,45 +279,38 @@ def _literal(found: re.Match[str], digits: str) -> Decimal | None:
     return -Decimal(digits) if found["sign"] else Decimal(digits)
 
 
-def _scale(text: str, at: int) -> tuple[str | None, int]:
-    found = _SCALE.match(text, at)
-    if found is None:
-        return None, at
-    if found["money"]:
-        return _MONEY_SCALES[found["money"].lower()], found.end()
-    return (found["scale"] or found["eastern"]).lower(), found.end()
-
-
-def _scaled(readings: frozenset[Decimal], scale: str | None) -> frozenset[Decimal]:
+def _scaled(readings: frozenset[Decimal], scale: str | None, language: str | None) -> frozenset[Decimal]:
     if scale is None:
         return readings
-    places = _ALL_SCALES.get(scale) or _EASTERN[scale]
+    places = places_of(scale, language)
     return frozenset(one.scaleb(places) for one in readings)
 
 
-def _readings(digits: str) -> frozenset[Decimal]:
+def _readings(digits: str, language: str | None = None) -> frozenset[Decimal]:
     """Return the possible values of digits and separators; empty if it is not a number: 12.05.1998, 192.168.0.1."""
-    digits = re.sub(rf"[{_SPACE}'’]", "", digits)
+    digits = re.sub(rf"[{_SPACE}'’]", "", digits).replace(":", ".")
     dots, commas = digits.count("."), digits.count(",")
     if not dots and not commas:
         return _decimals(digits)
     if dots and commas:
-        point = "." if digits.rfind(".") > digits.rfind(",") else ","
-        group = "," if point == "." else "."
-        whole, _, fraction = digits.rpartition(point)
-        return (
-            _decimals(f"{_ungrouped(whole, group)}.{fraction}")
-            if _ungrouped(whole, group) and point not in whole
-            else frozenset()
-        )
+        return _with_both(digits)
     mark = "." if dots else ","
     if dots + commas > 1:
         return _decimals(_ungrouped(digits, mark))
     whole, _, fraction = digits.partition(mark)
     if len(fraction) != 3 or len(whole) > 3 or whole.startswith("0"):
         return _decimals(f"{whole}.{fraction}")
-    # Three digits after a comma are thousands; after a point it is ambiguous.
-    return _decimals(whole + fraction) | (_decimals(f"{whole}.{fraction}") if mark == "." else frozenset())
+    # Three digits after a comma are thousands, after a point they may be: it depends on the language.
+    is_decimal = not groups_by_point(language) if mark == "." else has_decimal_comma(language)
+    return _decimals(whole + fraction) | (_decimals(f"{whole}.{fraction}") if is_decimal else frozenset())
+
+
+def _with_both(digits: str) -> frozenset[Decimal]:
+    """The last separator is the decimal one: `1.234,5`."""
+    point = "." if digits.rfind(".") > digits.rfind(",") else ","
+    whole, _, fraction = digits.rpartition(point)
+    ungrouped = "" if point in whole else _ungrouped(whole, "," if point == "." else ".")
+    return _decimals(f"{ungrouped}.{fraction}") if ungrouped else frozenset()
 
 
 def _ungrouped(digits: str, mark: str) -> str:

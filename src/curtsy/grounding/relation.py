@@ -34,12 +34,13 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", plain(text))
 
 
-_FIELD_WORDS: dict[str, tuple[str, ...]] = {
+FIELD_WORDS: dict[str, tuple[str, ...]] = {
     name: tuple(_composed(word) for word in text.split())
     for name, text in tomllib.loads((Path(__file__).parent / "field_words.toml").read_text("utf-8")).items()
 }
 _WORD = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+#: scripts without spaces, and those whose vowel signs are no letters to `re`: their words are searched as texts
+_UNSPACED = re.compile("[\u0900-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: words of field names that identify no field
 _EMPTY = frozenset(
@@ -100,7 +101,8 @@ _INTRODUCES = re.compile(
 _LABEL = re.compile(r"\s{0,4}[^\s:：\n][^:：\n]{0,39}[:：]\s")
 _NOT_PRICE = re.compile(
     r"\b(?:shipping|delivery|deposit|subscribe|subscription|per month|a month|monthly|/ ?mo|you save|save up|discount|"
-    r"coupon|voucher|paid|elsewhere|over|versand|lieferung|livraison|envío|spedizione|verzending)\b|送料",
+    r"coupon|voucher|paid|elsewhere|over|versand|versandkosten|lieferung|livraison|remise|rabatt|envío|spedizione|sconto|verzending|verzendkosten|"
+    r"korting|rabat|sleva|wysyłk\w|dostaw\w|frakt|toimitus\w*|доставк\w|скидк\w|indirim|kargo)\b|送料|運費|运费|배송비|割引|折扣|할인|הנחה|خصم|تخفیف",
     re.IGNORECASE,
 )
 #: a company that made the website or sells its tickets is not the subject
@@ -149,7 +151,7 @@ _UPDATED = re.compile(
 
 def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:
     """Return whether the quote source.text[start:end] relates to the field."""
-    names = _names(leaf.path)
+    names = name_parts(leaf.path)
     quote = source.text[start:end]
     last = names[-1] if names else ""
     if (last in _TITLES or any(name in _CONTACTS for name in names)) and _is_of_agency(value, source, start):
@@ -173,6 +175,19 @@ def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> boo
     return _is_labelled(leaf, value, source, start, end)
 
 
+def is_people(leaf: Leaf) -> bool:
+    return leaf.type == "string" and name_parts(leaf.path)[-1:] != [] and name_parts(leaf.path)[-1] in _PEOPLE
+
+
+def is_money(leaf: Leaf) -> bool:
+    return any(name in _MONEY for name in name_parts(leaf.path))
+
+
+def is_of_price(text: str) -> bool:
+    """Return whether an amount in this text may be a price, and not the cost of its delivery or a discount."""
+    return _NOT_PRICE.search(text) is None
+
+
 def _has_form(name: str, value: Any) -> bool:
     """A phone number has digits and few letters, an e-mail address an `@`."""
     if not isinstance(value, str):
@@ -192,13 +207,19 @@ def _is_of_agency(value: Any, source: Source, start: int) -> bool:
     return _AGENCY.search(said[:at] if at >= 0 else said) is not None
 
 
+def is_named_by(leaf: Leaf, value: Any, quote: str) -> bool:
+    """Return whether a quote names the field beside the value, as far as the words of both tell."""
+    words = words_of(leaf)
+    return has_word(quote.replace(str(value), " ") if isinstance(value, str) else quote, words) if words else False
+
+
 def can_name(leaf: Leaf, text: str) -> bool:
     """Return whether a quote from this text, or a line that it labels, could relate to the field."""
-    names = _names(leaf.path)
+    names = name_parts(leaf.path)
     if not names or names[-1] in _TITLES or leaf.type in ("boolean", "enum"):
         return True
     if leaf.type == "date":
-        return any(char.isdigit() for char in text) or _has_word(text, words_of(leaf))
+        return any(char.isdigit() for char in text) or has_word(text, words_of(leaf))
     if names[-1] in _PEOPLE and any(0 < len(line) <= _BYLINE for line in text.split("\n")):
         return True
     if any(name in _MONEY for name in names) or names[-1] == "currency":
@@ -206,10 +227,10 @@ def can_name(leaf: Leaf, text: str) -> bool:
     if any(name in _CONTACTS for name in names) and _CONTACT_FORM.search(text) is not None:
         return True
     words = words_of(leaf)
-    return not words or _has_word(text, words)
+    return not words or has_word(text, words)
 
 
-def _names(path: str) -> list[str]:
+def name_parts(path: str) -> list[str]:
     """Return the words of a path; `year` and the like only if there is nothing more specific."""
     parts = [_CAMEL.sub("_", key) for key in keys(path) if key != "*"]
     found = [word for part in parts for word in plain(part).replace("-", "_").split("_") if word]
@@ -239,7 +260,7 @@ def _is_price(value: Any, quote: str, source: Source, start: int, end: int) -> b
 
 def _is_of_other_item(leaf: Leaf, quote: str, source: Source) -> bool:
     """`Scarf €35` on the page of a hat: a line that is the name of another thing and its price."""
-    if not source.titles or _has_word(quote, words_of(leaf)):
+    if not source.titles or has_word(quote, words_of(leaf)):
         return False
     named = [word for word in _WORD.findall(quote) if word.isalpha() and len(word) > 2 and not _is_code(word)]
     if not 0 < len(named) <= _MAX_NAMED or not named[0][0].isupper():
@@ -283,7 +304,7 @@ def _is_labelled(leaf: Leaf, value: Any, source: Source, start: int, end: int) -
     words = words_of(leaf)
     if not words:
         return True
-    if any(_has_word(context, words) for context in _contexts(leaf, value, source, start, end)):
+    if any(has_word(context, words) for context in _contexts(leaf, value, source, start, end)):
         return True
     if _has_own_label(source, start, end):
         return False
@@ -299,21 +320,21 @@ def _has_own_label(source: Source, start: int, end: int) -> bool:
 def _is_label(line: str, words: frozenset[str]) -> bool:
     """Return whether a line is nothing but a label."""
     tokens = [token for token in _WORD.findall(_composed(line)) if token not in _SMALL]
-    others = [token for token in tokens if not _has_word(token, words)]
+    others = [token for token in tokens if not has_word(token, words)]
     return bool(tokens) and len(others) <= 1 and len(others) < len(tokens)
 
 
 @lru_cache(maxsize=512)
 def words_of(leaf: Leaf) -> frozenset[str]:
     """Return the beginnings of words that relate to a field."""
-    named = [name for name in _names(leaf.path) if name not in _EMPTY]
+    named = [name for name in name_parts(leaf.path) if name not in _EMPTY]
     found = {one for name in named for one in _known_words(name)}
     found |= {_stem(name) for name in named}
     return frozenset(found | {_composed(one) for one in leaf.hints})
 
 
 def _known_words(name: str) -> tuple[str, ...]:
-    return _FIELD_WORDS.get(name) or _FIELD_WORDS.get(name.rstrip("s")) or _FIELD_WORDS.get(f"{name}s") or ()
+    return FIELD_WORDS.get(name) or FIELD_WORDS.get(name.rstrip("s")) or FIELD_WORDS.get(f"{name}s") or ()
 
 
 def _stem(name: str) -> str:
@@ -334,7 +355,7 @@ def _contexts(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> l
 
 def _is_statement(leaf: Leaf, value: str) -> bool:
     """An item of a list of statements names its field itself."""
-    is_named = bool({*_names(leaf.path)} & (_PEOPLE | _TITLES))
+    is_named = bool({*name_parts(leaf.path)} & (_PEOPLE | _TITLES))
     return leaf.many and len(value.split()) >= _SENTENCE_WORDS and not is_named
 
 
@@ -360,7 +381,7 @@ def _above(source: Source, line: int) -> list[str]:
     return found
 
 
-def _has_word(text: str, words: frozenset[str]) -> bool:
+def has_word(text: str, words: frozenset[str]) -> bool:
     folded = _composed(text[:2_000])
     if any(word in folded for word in words if _UNSPACED.search(word) or not word[0].isalnum()):
         return True
@@ -374,4 +395,4 @@ def _has_word(text: str, words: frozenset[str]) -> bool:
 
 def names(leaf: Leaf, text: str) -> bool:
     """Return whether a label has a word of the field."""
-    return _has_word(text, words_of(leaf))
+    return has_word(text, words_of(leaf))

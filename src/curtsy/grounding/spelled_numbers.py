@@ -47,6 +47,8 @@ class _Language:
     glued: re.Pattern[str] | None = None
     units_first: bool = False
     vigesimal: bool = False
+    #: ten and one instead of eleven
+    ten_first: bool = False
     #: the joining word is a prefix: `وعشرون`
     prefix: str = ""
 
@@ -70,6 +72,7 @@ def _forms(text: str) -> list[list[str]]:
 
 def _language(name: str, given: dict[str, Any]) -> _Language:
     made = _Language(units_first=bool(given.get("units_first")), vigesimal=bool(given.get("vigesimal")))
+    made.ten_first = bool(given.get("ten_first"))
     for key, first, by in (("units", 0, 1), ("tens", 20, 10), ("hundreds", 100, 100)):
         for at, forms in enumerate(_forms(given.get(key, ""))):
             made.parts.update(dict.fromkeys(forms, _Part("add", first + by * at)))
@@ -264,7 +267,8 @@ class _Reading:
         if self._place < needed:
             return False
         self._below += value
-        self._place = 100 if value >= 100 else 10 if value >= 20 and value % 10 == 0 else 1
+        is_ten = value % 10 == 0 and (value >= 20 or (value == 10 and self._language.ten_first))
+        self._place = 100 if value >= 100 else 10 if is_ten else 1
         return True
 
     def _scale(self, value: int) -> bool:

@@ -22,21 +22,22 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from curtsy.core.claims import Verdict
+from curtsy.grounding import other_fields
+from curtsy.grounding.cldr import ascii_digits
 from curtsy.grounding.currencies import codes_of
-from curtsy.grounding.dates import Day, Stated, dates, settled, times, value_of
+from curtsy.grounding.dates import Day, Stated, dates, settled, times, value_of, years
 from curtsy.grounding.folded_text import (
     Folded,
     count_words,
     fold,
     is_copyright,
-    is_hedged,
-    is_negated,
     line_start,
     needles,
     occurrences,
     plain,
 )
 from curtsy.grounding.near_copies import find_near
+from curtsy.grounding.negations import is_denied, is_hedged, is_negated, says_no
 from curtsy.grounding.numbers import Number, decimal, is_of_others, numbers, quantity, states
 from curtsy.grounding.schema import Leaf
 
@@ -59,14 +60,20 @@ _SPELT_EMAIL = re.compile(
 _SPELT_DOT = re.compile(
     r"(?:(?<!\s)\s++)?(?:\.|[\[({]\s*+(?:dot|punkt)\s*+[\])}])\s*+|(?<!\s)\s++dot\s++", re.IGNORECASE
 )
+#: soft hyphens, zero-width characters and marks of direction
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"']+|(?<![\w@.\-])[\w\-]+(?:\.[\w\-]+)+(?:/[^\s<>\"']*)?", re.IGNORECASE)
 _PHONE = re.compile(r"(?<![\w])(?:\+|00)?[\s\u00a0]?\(?\d(?:(?:[\d\s\u00a0\u2009\u202f).\-–‑/]|\(\d{1,5}\)){4,}\d)")
 _CALLED = re.compile(
     r"\b(?:tel|phone|telephone|telefon|téléphone|call|fax|mobile|mobil|whatsapp|ring)\b", re.IGNORECASE
 )
 _PHONE_VALUE = re.compile(r"(?:\+|00)?[\d\s\u00a0().\-–‑/]{7,}")
+_HAN_NAME = re.compile("[\u3005\u3040-\u30ff\u3400-\u9fff]+")
+_MAX_HAN_NAME = 12
 #: text that separates the parts of a value: figures, names, ends of sentences and lines
 _OTHERS_BETWEEN = re.compile(r"\d|\b[^\W\d_a-zß-öø-ÿ][^\W\d_]*|[.;!?\n\t]")
+#: to the beginning of a value
+_AFTER_LABEL = re.compile(r"[^\W\d_][^\d:：\n]{1,40}[:：]\s{0,3}(?:[^\W\d_]{1,4}\.?\s?)?[^\w\n]{0,3}\Z")
 _SPLIT = re.compile(r"(?:(?<!\s)\s++)?[,;|()]\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++[-–—·]\s++")
 
 
@@ -83,6 +90,8 @@ class Passage:
     labelled: bool = False
     #: of the page
     language: str | None = None
+    #: a model quotes it for this field, which another label or unit may contradict
+    quoted_for: Leaf | None = None
 
     @property
     def quote(self) -> str:
@@ -120,14 +129,27 @@ def _coincidence(passage: Passage, start: int, end: int) -> str:
     """Return why a bare value at text[start:end] may be a coincidence; empty if it is not."""
     if not passage.named and not passage.labelled:
         others = count_words(passage.text[passage.start : start]) + count_words(passage.text[end : passage.end])
-        if others < OTHER_WORDS:
+        if others < OTHER_WORDS and not _is_after_label(passage.text, passage.start, start):
             return "bare"
     return "copyright_line" if is_copyright(passage.text, start, end) else ""
 
 
-def _negated(passage: Passage, start: int) -> bool:
-    before = fold(passage.text[max(line_start(passage.text, start), start - _CONTEXT) : start]).text
-    return is_negated(before + passage.text[start : start + 1], len(before), language=passage.language)
+def _is_of_other_field(passage: Passage, start: int, end: int) -> bool:
+    leaf = passage.quoted_for
+    return leaf is not None and other_fields.is_of_other_field(leaf, passage.text, start, end, passage.start)
+
+
+def _is_after_label(text: str, least: int, start: int) -> bool:
+    """`Gewicht: ca. 300`, `価格：￥1,200`: a label, a colon, and no other word before the value."""
+    return _AFTER_LABEL.search(text, max(least, line_start(text, start)), start) is not None
+
+
+def _negated(passage: Passage, start: int, end: int) -> bool:
+    text = passage.text
+    before = fold(text[max(line_start(text, start), start - _CONTEXT) : start]).text
+    if is_negated(before + text[start : start + 1], len(before), language=passage.language):
+        return True
+    return is_denied(fold(text[end : end + _CONTEXT].partition("\n")[0]).text, 0, passage.language)
 
 
 def _best(rulings: Iterator[Ruling]) -> Ruling:
@@ -143,7 +165,9 @@ def _best(rulings: Iterator[Ruling]) -> Ruling:
 def _bare(passage: Passage, start: int, end: int, good: Ruling) -> Ruling:
     if note := _coincidence(passage, start, end):
         return Ruling(None, note)
-    return Ruling(None, "negated") if _negated(passage, start) else good
+    if _is_of_other_field(passage, start, end):
+        return Ruling(None, "other_field")
+    return Ruling(None, "negated") if _negated(passage, start, end) else good
 
 
 # Strings
@@ -179,9 +203,10 @@ def _string(value: str, passage: Passage, suspect: bool) -> Ruling:
         return _phone(value, passage)
     folded = fold(passage.text)
     lo, hi = _folded_range(folded, passage)
-    for wanted in needles(value):
+    for wanted in [*needles(value), *_spaced_names(value, folded.text[lo:hi])]:
         if found := list(_occurring(value, wanted, passage, folded, lo, hi, suspect)):
-            return _best(iter(found))
+            best = _best(iter(found))
+            return best if best.verdict is not None or best.note != "bare" else _currency(value, passage, best)
     if _URL.fullmatch(value):
         return _url(value, passage)
     for rule in (_currency, _dated, _quantity, _parts):
@@ -191,6 +216,13 @@ def _string(value: str, passage: Passage, suspect: bool) -> Ruling:
     if not suspect and find_near(folded, plain(value), lo, hi) is not None:
         return Ruling(Verdict.DERIVED, "near_copy")
     return _NOT_IN_QUOTE
+
+
+def _spaced_names(value: str, text: str) -> Iterator[str]:
+    """Yield a Han name as the text writes it, with or without a blank: `山田 太郎`."""
+    letters = plain(value).replace(" ", "")
+    if 2 <= len(letters) <= _MAX_HAN_NAME and _HAN_NAME.fullmatch(letters):
+        yield from (one[0] for one in re.finditer(" ?".join(letters), text))
 
 
 def _folded_range(folded: Folded, passage: Passage) -> tuple[int, int]:
@@ -211,16 +243,18 @@ def _occurring(
             continue  # `$300` in `A$300`
         if weak and (note := _coincidence(passage, first, last)):
             yield Ruling(None, "echo" if suspect and note == "bare" else note)
-        elif is_negated(folded.text, start, least, passage.language):
+        elif is_negated(folded.text, start, least, passage.language) or is_denied(folded.text, end, passage.language):
             yield Ruling(None, "negated")
         elif is_hedged(folded.text, start, least) and not wanted[0].isdigit():
             yield Ruling(None, "hedged")
+        elif _is_of_other_field(passage, first, last):
+            yield Ruling(None, "other_field")
         else:
             yield _SUPPORTED if passage.text[first:last] == value else Ruling(Verdict.DERIVED, "normalised")
 
 
 def _email(value: str, passage: Passage) -> Ruling:
-    quote = passage.quote
+    quote = _INVISIBLE.sub("", ascii_digits(passage.quote))
     if value in _EMAIL.findall(quote) or value in (one.rstrip(".-") for one in _EMAIL.findall(quote)):
         return _SUPPORTED
     for name, host in _SPELT_EMAIL.findall(quote):
@@ -237,9 +271,13 @@ def _digits(phone: str) -> str:
 
 def _phone(value: str, passage: Passage) -> Ruling:
     wanted = _digits(value)
-    for found in _PHONE.findall(passage.quote):
-        if _digits(found) == wanted:
-            return _SUPPORTED if value in found else Ruling(Verdict.DERIVED, "phone")
+    quote = _INVISIBLE.sub("", ascii_digits(passage.quote))
+    for found in _PHONE.finditer(quote):
+        if _digits(found[0]) != wanted:
+            continue
+        if passage.quoted_for and other_fields.is_fax(passage.quoted_for, quote[: found.start()]):
+            return Ruling(None, "other_field")
+        return _SUPPORTED if value in found[0] else Ruling(Verdict.DERIVED, "phone")
     return _NOT_IN_QUOTE
 
 
@@ -255,17 +293,17 @@ def _address(url: str) -> str:
     return host.lower() + (slash + path if path.strip("/") else "").rstrip("/")
 
 
-def _currency(value: str, passage: Passage) -> Ruling:
+def _currency(value: str, passage: Passage, otherwise: Ruling = _NOT_IN_QUOTE) -> Ruling:
     """`£` next to an amount supports GBP."""
     if not (len(value) == 3 and value.isascii() and value.isupper()):
-        return _NOT_IN_QUOTE
+        return otherwise
     quote = passage.quote
     places = [
         (number.start, end) for number in numbers(quote, passage.language) for end in {number.end, number.whole_end}
     ]
     if any(value in codes_of(quote, start, end, passage.language) for start, end in places):
         return Ruling(Verdict.DERIVED, "currency")
-    return _NOT_IN_QUOTE
+    return otherwise
 
 
 def _dated(value: str, passage: Passage) -> Ruling:
@@ -294,7 +332,7 @@ def _parts(value: str, passage: Passage) -> Ruling:
     known = _named_parts(folded, parts, lo, hi) if passage.named else _parts_in_order(folded, parts, lo, hi)
     if known is None:
         return _NOT_IN_QUOTE
-    if any(_negated(passage, folded.span(*one)[0]) for one in known):
+    if any(_negated(passage, *folded.span(*one)) for one in known):
         return Ruling(None, "negated")
     return Ruling(Verdict.DERIVED, "parts")
 
@@ -347,10 +385,12 @@ def _number(value: Any, leaf: Leaf, passage: Passage) -> Ruling:
 def _numbers(wanted: Decimal, leaf: Leaf, passage: Passage) -> Iterator[Ruling]:
     at = passage.start
     about = f"{leaf.path} {leaf.description}".lower()
-    stated_dates = list(dates(passage.quote))
+    stated_dates = [*dates(passage.quote), *years(passage.quote)]
     for number in numbers(passage.quote, passage.language):
         readings = number.readings
         if _within_date(number, stated_dates, wanted, passage.quote) or _within_phone(number, passage.quote):
+            continue
+        if passage.quoted_for and other_fields.is_other_number(leaf, passage.text, at + number.start, at + number.end):
             continue
         if number.scale and number.scale in about:
             readings = readings | number.unscaled
@@ -404,8 +444,12 @@ def _date(value: str, passage: Passage) -> Ruling:
 
 def _dates(value: str, wanted: Day, passage: Passage) -> Iterator[Ruling]:
     at = passage.start
-    for stated in dates(passage.quote):
+    known = list(dates(passage.quote))
+    for stated in known:
         if not any(day.says(wanted) for day in stated.days):
+            continue
+        if passage.quoted_for and other_fields.is_other_end(passage.quoted_for, stated, known, passage.quote):
+            yield Ruling(None, "other_field")
             continue
         if wanted.month is not None and len(stated.days) > 1:
             whole = replace(stated, start=at + stated.start, end=at + stated.end)
@@ -421,8 +465,11 @@ def _dates(value: str, wanted: Day, passage: Passage) -> Iterator[Ruling]:
         if wanted.month is None:
             yield _bare(passage, at + stated.start, at + stated.end, good)
         else:
-            yield Ruling(None, "negated") if _negated(passage, at + stated.start) else good
+            yield Ruling(None, "negated") if _negated(passage, at + stated.start, at + stated.end) else good
     if wanted.month is None:
+        for stated in years(passage.quote):
+            if stated.days[0].year == wanted.year:
+                yield _bare(passage, at + stated.start, at + stated.end, Ruling(Verdict.DERIVED, "year"))
         for number in numbers(passage.quote, passage.language):
             if number.literal == wanted.year:
                 yield _bare(passage, at + number.start, at + number.end, _SUPPORTED)
@@ -430,6 +477,8 @@ def _dates(value: str, wanted: Day, passage: Passage) -> Iterator[Ruling]:
 
 def _judged(value: Any, leaf: Leaf, passage: Passage) -> Ruling:
     said = isinstance(value, str) and not is_weak(value) and plain(value) in plain(passage.quote)
-    if passage.named or said or count_words(passage.quote) >= OTHER_WORDS:
+    if value is True and not passage.named and says_no(plain(passage.quote), passage.language):
+        return Ruling(None, "negated")
+    if passage.named or said or count_words(passage.quote) >= OTHER_WORDS - passage.labelled:
         return Ruling(Verdict.JUDGED, leaf.type)
     return Ruling(None, "bare")

@@ -59,6 +59,9 @@ class PageContext(Protocol):
     def headings(self) -> frozenset[int]: ...
 
     @property
+    def main_heading(self) -> tuple[int, int] | None: ...
+
+    @property
     def prices(self) -> tuple[tuple[int, int], ...]: ...
 
     @property
@@ -69,6 +72,8 @@ class PageContext(Protocol):
 
     @property
     def headed(self) -> tuple[tuple[int, int], ...]: ...
+
+    def states(self, path: str, value: Any) -> bool | None: ...
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,11 @@ class Source:
         return frozenset() if self.context is None else self.context.headings
 
     @property
+    def main_heading(self) -> tuple[int, int] | None:
+        """Where the heading of the main item is; None: no heading, or several that could be."""
+        return None if self.context is None else self.context.main_heading
+
+    @property
     def prices(self) -> tuple[tuple[int, int], ...]:
         """Parts of the text that the markup calls prices."""
         return () if self.context is None else self.context.prices
@@ -113,6 +123,10 @@ class Source:
     def marked(self) -> tuple[tuple[int, int, str], ...]:
         """Short parts of the text with the words that the markup has for them: `job location address locality`."""
         return () if self.context is None else self.context.marked
+
+    def states(self, path: str, value: Any) -> bool | None:
+        """Return whether the page's structured data has this value under such a key; None: there is no such key."""
+        return None if self.context is None else self.context.states(path, value)
 
     def is_foreign(self, start: int, end: int, *, by_heading: bool = False) -> bool:
         """Return whether others say text[start:end], or it is about others; `by_heading`: if a heading says so."""

@@ -15,9 +15,17 @@ from curtsy.content.styles import words
 from curtsy.extract import foreign_parts
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.bylines import names_in
+from curtsy.extract.stated_values import StatedValues
 
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "legend", "caption"))
-_TITLE_KEYS = ("og:title", "twitter:title", "headline", "name", "og:site_name")
+_MAIN_HEADINGS = frozenset(("h1", "h2", "h3"))
+#: items that a page has, but is not about
+_PARTS = frozenset(
+    ("Person", "BreadcrumbList", "ListItem", "ItemList", "SiteNavigationElement", "ImageObject", "Brand", "Review",
+     "Comment", "Place", "Country", "WPHeader", "WPFooter", "WPSideBar", "WebPageElement")
+)  # fmt: skip
+_MAX_NAMES = 6
+_TITLE_KEYS = ("og:title", "twitter:title", "headline", "og:site_name")
 _PEOPLE_KEYS = ("author", "creator", "byl", "parsely-author", "sailthru.author", "citation_author", "dc:creator")
 _MAX_NODES = 2_000
 _PRICE_TAGS = frozenset(
@@ -54,7 +62,9 @@ class HtmlContext:
         title = self._document.title or ""
         # A heading that the title does not repeat may be a slogan.
         repeated = [one for one in headings if not title or _share(one, title) >= _REPEATED]
-        return tuple(dict.fromkeys(one for one in (title, *repeated, *self._said(_TITLE_KEYS)) if one))
+        names = list(dict.fromkeys(self._said(("name",))))  # of many items, most are of others
+        said = [*self._said(_TITLE_KEYS), *(names if len(names) <= _MAX_NAMES else ())]
+        return tuple(dict.fromkeys(one for one in (title, *repeated, *said) if one))
 
     @cached_property
     def people(self) -> tuple[str, ...]:
@@ -65,6 +75,22 @@ class HtmlContext:
     def headings(self) -> frozenset[int]:
         visible = prose.read(self._document.page_tree(), spans_of=_HEADINGS)
         return frozenset(one.start for one in visible.spans if one.end > one.start)
+
+    @cached_property
+    def main_heading(self) -> tuple[int, int] | None:
+        """The first `h1` that is most like the title; a lower heading only if the title repeats it."""
+        visible = prose.read(self._document.page_tree(), spans_of=_MAIN_HEADINGS)
+        title = self._document.title or ""
+        found = [
+            (_share(visible.text[one.start : one.end], title), one.node.tag == "h1", -one.start, one.end)
+            for one in visible.spans
+            if one.end > one.start
+        ]
+        firsts = [one for one in found if one[1]] or [one for one in found if one[0] >= _REPEATED]
+        if not firsts:
+            return None
+        _, _, start, end = max(firsts)
+        return -start, end
 
     @cached_property
     def prices(self) -> tuple[tuple[int, int], ...]:
@@ -92,6 +118,13 @@ class HtmlContext:
     def headed(self) -> tuple[tuple[int, int], ...]:
         return tuple(foreign_parts.of_companies(self._document))
 
+    def states(self, path: str, value: Any) -> bool | None:
+        return self._stated.states(path, value)
+
+    @cached_property
+    def _stated(self) -> StatedValues:
+        return StatedValues(self._data)
+
     def _said(self, keys: tuple[str, ...]) -> list[str]:
         """Return the texts under these keys anywhere in the page's data."""
         found: list[str] = []
@@ -100,7 +133,7 @@ class HtmlContext:
             if not stack:
                 break
             value = stack.pop()
-            if isinstance(value, dict):
+            if isinstance(value, dict) and _PARTS.isdisjoint(_types_of(value)):
                 for key, inner in value.items():
                     found += _texts(inner) if key in keys else []
                     stack += [inner] if isinstance(inner, dict | list) else []
@@ -137,6 +170,12 @@ def _properties(node: LexborNode) -> list[str]:
 def _share(heading: str, title: str) -> float:
     words = heading.casefold().split()
     return sum(word in title.casefold() for word in words) / max(1, len(words))
+
+
+def _types_of(item: dict[str, Any]) -> list[str]:
+    """Return the types of an item; people and entries of lists are not what a page is about."""
+    named = item.get("@type", item.get("type"))
+    return [str(one).rpartition("/")[2] for one in (named if isinstance(named, list) else [named])]
 
 
 def _texts(value: Any) -> list[str]:

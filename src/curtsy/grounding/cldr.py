@@ -70,10 +70,60 @@ def date_order(language: str | None) -> str | None:
 
 
 #: languages in which a point groups thousands, and those with another group and a decimal comma
-_POINT_GROUPS = frozenset("de nl it pt es da id tr el ro hr sl sr bs mk az vi ca gl eu is nn".split())
-_COMMA_DECIMALS = _POINT_GROUPS | frozenset("fr ru uk be pl cs sk bg fi sv nb no et lv lt hu sq hy ka kk uz af".split())
+_POINT_GROUPS = frozenset(
+    [
+        "de",
+        "nl",
+        "it",
+        "pt",
+        "es",
+        "da",
+        "id",
+        "tr",
+        "el",
+        "ro",
+        "hr",
+        "sl",
+        "sr",
+        "bs",
+        "mk",
+        "az",
+        "vi",
+        "ca",
+        "gl",
+        "eu",
+        "is",
+        "nn",
+    ]
+)
+_COMMA_DECIMALS = _POINT_GROUPS | frozenset(
+    [
+        "fr",
+        "ru",
+        "uk",
+        "be",
+        "pl",
+        "cs",
+        "sk",
+        "bg",
+        "fi",
+        "sv",
+        "nb",
+        "no",
+        "et",
+        "lv",
+        "lt",
+        "hu",
+        "sq",
+        "hy",
+        "ka",
+        "kk",
+        "uz",
+        "af",
+    ]
+)
 #: regions that write a decimal point
-_DECIMAL_POINT = frozenset("ch li mx us gt hn ni pa pe pr sv do".split())
+_DECIMAL_POINT = frozenset(["ch", "li", "mx", "us", "gt", "hn", "ni", "pa", "pe", "pr", "sv", "do"])
 
 
 def groups_by_point(language: str | None) -> bool:

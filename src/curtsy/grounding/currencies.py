@@ -20,7 +20,16 @@ _SIGNS = {
 _BY_LANGUAGE = {
     "kr": {"sv": "SEK", "nb": "NOK", "no": "NOK", "nn": "NOK", "da": "DKK", "is": "ISK"},
     "¥": {"zh": "CNY", "": "JPY"},
-    "$": {"": "USD", "fr-ca": "CAD", "en-au": "AUD", "en-ca": "CAD", "en-nz": "NZD", "es-mx": "MXN", "es-ar": "ARS", "es-cl": "CLP"},
+    "$": {
+        "": "USD",
+        "fr-ca": "CAD",
+        "en-au": "AUD",
+        "en-ca": "CAD",
+        "en-nz": "NZD",
+        "es-mx": "MXN",
+        "es-ar": "ARS",
+        "es-cl": "CLP",
+    },
     "fr": {"de": "CHF", "fr-ch": "CHF", "it": "CHF"},
 }
 _GLUED_SIGNS = ("R", "RM", "Rs", "Rp", "kr", "Kr", "Fr")

@@ -86,7 +86,36 @@ _MORE_MONTHS: dict[str, tuple[int, ...]] = {
 #: endings of Kazakh and Basque dates, and of Georgian ones: `наурызда`, `martxoaren`, `მარტს`
 _CASE = re.compile(r"(?:(?<=[а-яәіңғүұқөһ]{3})[дт][ае]|(?<=a)ren)$")
 #: endings of cases, after names of at least five letters: `augustil`, `avgusta`, `Ağustos'ta`, `heinäkuussa`
-_ENDINGS = frozenset("a e i o u y ä il is ssa ssä n sta stä da de ta te dan den tan ten ban ben ov om".split())
+_ENDINGS = frozenset(
+    [
+        "a",
+        "e",
+        "i",
+        "o",
+        "u",
+        "y",
+        "ä",
+        "il",
+        "is",
+        "ssa",
+        "ssä",
+        "n",
+        "sta",
+        "stä",
+        "da",
+        "de",
+        "ta",
+        "te",
+        "dan",
+        "den",
+        "tan",
+        "ten",
+        "ban",
+        "ben",
+        "ov",
+        "om",
+    ]
+)
 _MIN_STEM = 5
 _GEORGIAN_CASE = re.compile(r"(?<=[ა-ჰ])ს$")
 #: the months of the Iranian calendar
@@ -97,7 +126,18 @@ _IRANIAN_YEARS = range(1250, 1500)
 #: days from an Iranian date by its years and months to the ordinal of `datetime.date`
 _IRANIAN_START = 356_033
 _HAN = "〇一二三四五六七八九十"
-_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867, "R": 2018, "H": 1988, "S": 1925, "民國": 1911, "民国": 1911}
+_ERAS = {
+    "令和": 2018,
+    "平成": 1988,
+    "昭和": 1925,
+    "大正": 1911,
+    "明治": 1867,
+    "R": 2018,
+    "H": 1988,
+    "S": 1925,
+    "民國": 1911,
+    "民国": 1911,
+}
 #: a later year with a Thai month is Buddhist
 _BUDDHIST = 2400
 #: characters of a page in which other dates are looked for

@@ -47,6 +47,7 @@ _COPYRIGHT = re.compile(
     re.IGNORECASE,
 )
 
+
 class _Table(dict[int, str]):
     """Code point -> its folded form, filled on demand."""
 

@@ -28,31 +28,56 @@ def _words(text: str) -> str:
 
 #: between a negation and what it negates there may be two words, and some of these
 _SMALL = _words("""
-    a an the as to in of by for at on any be been being yet year ein eine einen einem einer eines der die das den dem als zu im
-    worden jahr jahre un une le la les de du des en à l' été année el los las año fue di il è sono stata stato nel nella anno
-    es een het jaar em na foi ano no w we do roku v ve se si je to byla byl bylo była był było в во на до у з году году была был
-    было були был е през το του τη τις στη στο στην στον στην ήταν έτος في عام سنة vuonna a az i år blev ble blivit vào năm được pada di tahun a fost în anul lett volt је био била
+    a an the as to in of by for at on any be been being yet year ein eine einen einem einer eines der die das den
+    dem als zu im worden jahr jahre un une le la les de du des en à l' été année el los las año fue di il è sono
+    stata stato nel nella anno es een het jaar em na foi ano no w we do roku v ve se si je to byla byl bylo była
+    był było в во на до у з году году была был было були был е през το του τη τις στη στο στην στον στην ήταν έτος
+    في عام سنة vuonna a az i år blev ble blivit vào năm được pada di tahun a fost în anul lett volt је био била
 """)
 #: in all languages
 _COMMON = _words("""
-    not never neither nor without cannot hardly isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't can't won't
-    wouldn't couldn't shouldn't nicht kein keine keinen keiner keinem keines nie niemals ohne sans jamais aucun aucune sin
-    nunca senza ikke inte zonder niet geen ingen inga ekki bez nem nincs nema nemaju nije nisu nimamo nemajo nav ilman tiada
-    walang hakuna tidak bukan tanpa stopped ceased no não sem не нет без ні δεν χωρίς nélkül không fără ليس لا لم لن ليست بدون नहीं
-    בלי לא нема няма neturi nėra nemá nemají نیست
+    not never neither nor without cannot hardly isn't aren't wasn't weren't don't doesn't didn't hasn't haven't
+    hadn't can't won't wouldn't couldn't shouldn't nicht kein keine keinen keiner keinem keines nie niemals ohne
+    sans jamais aucun aucune sin nunca senza ikke inte zonder niet geen ingen inga ekki bez nem nincs nema nemaju
+    nije nisu nimamo nemajo nav ilman tiada walang hakuna tidak bukan tanpa stopped ceased no não sem не нет без
+    ні δεν χωρίς nélkül không fără ليس لا لم لن ليست بدون नहीं בלי לא нема няма neturi nėra nemá nemají نیست
 """)
 #: words that mean something else in other languages
 _OF_LANGUAGE = {
-    "fi": "ei en et emme ette eivät eikä", "et": "ei pole", "ro": "nu", "cs": r"ne nebyl nebyla nebylo nebyli není nejsou nemáme",
-    "sk": "nie nebol nebola nebolo nie", "sl": "ni niso nismo", "hr": "nismo nije", "lt": "ne nebuvo", "lv": "ne nebija", "sq": "nuk",
-    "el": "δε μη μην όχι", "vi": "chưa chẳng", "he": "אין לא", "eu": "ez", "ga": "ní níor", "mt": "mhux ma", "ms": "tak", "cy": "ddim nid",
-    "fil": "hindi", "tl": "hindi", "ka": "არ", "sw": "si siyo", "hu": "sem", "da": "ej", "nb": "ei", "nn": "ikkje ei", "ca": "cap",
-    "ar": "ما غير", "hy": "ոչ",
+    "fi": "ei en et emme ette eivät eikä",
+    "et": "ei pole",
+    "ro": "nu",
+    "cs": "ne nebyl nebyla nebylo nebyli není nejsou nemáme",
+    "sk": "nie nebol nebola nebolo nie",
+    "sl": "ni niso nismo",
+    "hr": "nismo nije",
+    "lt": "ne nebuvo",
+    "lv": "ne nebija",
+    "sq": "nuk",
+    "el": "δε μη μην όχι",
+    "vi": "chưa chẳng",
+    "he": "אין לא",
+    "eu": "ez",
+    "ga": "ní níor",
+    "mt": "mhux ma",
+    "ms": "tak",
+    "cy": "ddim nid",
+    "fil": "hindi",
+    "tl": "hindi",
+    "ka": "არ",
+    "sw": "si siyo",
+    "hu": "sem",
+    "da": "ej",
+    "nb": "ei",
+    "nn": "ikkje ei",
+    "ca": "cap",
+    "ar": "ما غير",
+    "hy": "ոչ",
 }  # fmt: skip
 _UNLESS = _words("""
-    only just merely simply least doubt wonder less fewer better other later earlier until far including hesitate forget
-    miss nur zuletzt bara alleen seulement solo sólo weniger moins mindre minder menos meno färre færre менее меньше mniej méně
-    kevesebb менш ainoastaan
+    only just merely simply least doubt wonder less fewer better other later earlier until far including hesitate
+    forget miss nur zuletzt bara alleen seulement solo sólo weniger moins mindre minder menos meno färre færre
+    менее меньше mniej méně kevesebb менш ainoastaan
 """)
 _PART = r"[^\s.,;:!?()]+"
 
@@ -76,19 +101,37 @@ _ADJOINED = {
 
 
 def _after(gap: str, words: str) -> re.Pattern[str]:
-    return re.compile(rf"[^,.;:!?、。，．।\n]{{0,{gap}}}?(?:{'|'.join(_composed(plain(one)) for one in words.split())})")
+    return re.compile(
+        rf"[^,.;:!?、。，．।\n]{{0,{gap}}}?(?:{'|'.join(_composed(plain(one)) for one in words.split())})"
+    )
 
 
 _DENIALS = {
-    "ja": _after("12", "ではありません ではない じゃない でない いません ありません ませんでした なかった ていない おりません"),
+    "ja": _after(
+        "12", "ではありません ではない じゃない でない いません ありません ませんでした なかった ていない おりません"
+    ),
     "ko": _after("12", "지않 지 않 지못 아닙니다 아니다 아니며 아니고 없습니다 없다 없었"),
-    "hi": _after("25", "नहीं"), "mr": _after("25", "नाही नव्हत"), "ne": _after("25", "छैन होइन थिएन"), "gu": _after("25", "નથી"),
-    "pa": _after("25", "ਨਹੀਂ"), "bn": _after("25", "নয় নেই হয়নি"), "ta": _after("25", "இல்லை அல்ல"), "te": _after("25", "లేదు కాదు"),
-    "kn": _after("25", "ಇಲ್ಲ ಅಲ್ಲ"), "ml": _after("25", "അല്ല ഇല്ല"), "ur": _after("25", "نہیں"),
+    "hi": _after("25", "नहीं"),
+    "mr": _after("25", "नाही नव्हत"),
+    "ne": _after("25", "छैन होइन थिएन"),
+    "gu": _after("25", "નથી"),
+    "pa": _after("25", "ਨਹੀਂ"),
+    "bn": _after("25", "নয় নেই হয়নি"),
+    "ta": _after("25", "இல்லை அல்ல"),
+    "te": _after("25", "లేదు కాదు"),
+    "kn": _after("25", "ಇಲ್ಲ ಅಲ್ಲ"),
+    "ml": _after("25", "അല്ല ഇല്ല"),
+    "ur": _after("25", "نہیں"),
     "fa": _after("25", "نشد نیست نبود نکرد ندار"),
-    "tr": re.compile(r"'?\w*(?:\s\w+){0,2}?\s(?:değil\w*|yok(?:tur)?|(?!komedi)\w{2,}(?:m[ae]di|m[ae]miş|m[iuü]yor)\w*)\s*(?:[.!?]|$)"),
-    "de": re.compile(r"\s(?:nicht(?! nur)|niemals)\b"), "nl": re.compile(r"\sniet\b"), "sv": re.compile(r"\sinte\b"),
-    "da": re.compile(r"\sikke\b"), "nb": re.compile(r"\sikke\b"),
+    "tr": re.compile(
+        r"'?\w*(?:\s\w+){0,2}?\s(?:değil\w*|yok(?:tur)?|(?!komedi)\w{2,}(?:m[ae]di|m[ae]miş|m[iuü]yor)\w*)"
+        r"\s*(?:[.!?]|$)"
+    ),
+    "de": re.compile(r"\s(?:nicht(?! nur)|niemals)\b"),
+    "nl": re.compile(r"\sniet\b"),
+    "sv": re.compile(r"\sinte\b"),
+    "da": re.compile(r"\sikke\b"),
+    "nb": re.compile(r"\sikke\b"),
 }  # fmt: skip
 #: `40名しかいません`, `40명밖에 없습니다`: only
 _ONLY_AFTER = re.compile("しか|밖에")

@@ -51,15 +51,20 @@ _HAN = re.compile(
 )
 #: `2½`, `2 1/2`, `¾`
 _FRACTION = re.compile(
-    r"(?<![\w.,/:])(?:(?P<whole>\d{1,6})[ \u00a0]?)??(?:(?P<sign>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])|(?<!\d)(?P<top>[1-7])[/⁄](?P<under>[2348])(?=[ \u00a0]?[^\W\d_]))(?![\w/.,]\d|[\d/])"
+    r"(?<![\w.,/:])(?:(?P<whole>\d{1,6})[ \u00a0]?)??"
+    r"(?:(?P<sign>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])|(?<!\d)(?P<top>[1-7])[/⁄](?P<under>[2348])(?=[ \u00a0]?[^\W\d_]))"
+    r"(?![\w/.,]\d|[\d/])"
 )
 _HALVES = {
     "anderthalb": "1.5", "eineinhalb": "1.5", "zweieinhalb": "2.5", "dreieinhalb": "3.5", "viereinhalb": "4.5",
-    "डेढ़": "1.5", "डेढ़": "1.5", "दीड": "1.5", "ढाई": "2.5", "अडीच": "2.5", "ڈیڑھ": "1.5", "ڈھائی": "2.5",
-    "দেড়": "1.5", "দেড়": "1.5", "আড়াই": "2.5", "আড়াই": "2.5", "полтора": "1.5", "півтора": "1.5", "półtora": "1.5",
+    "डेढ\u093c": "1.5", "\u0921\u0947\u095d": "1.5", "दीड": "1.5", "ढाई": "2.5", "अडीच": "2.5",
+    "ڈیڑھ": "1.5", "ڈھائی": "2.5",
+    "দেড\u09bc": "1.5", "দে\u09dc": "1.5", "আড\u09bcাই": "2.5", "আ\u09dcাই": "2.5",
+    "полтора": "1.5", "півтора": "1.5", "półtora": "1.5",
 }  # fmt: skip
 _HALF = re.compile(
-    rf"(?<![^\W_])(?:{'|'.join(map(re.escape, _HALVES))}|(?P<words>{'|'.join(ONES[1:])}) and a half)(?![^\W_])", re.IGNORECASE
+    rf"(?<![^\W_])(?:{'|'.join(map(re.escape, _HALVES))}|(?P<words>{'|'.join(ONES[1:])}) and a half)(?![^\W_])",
+    re.IGNORECASE,
 )
 _HAN_DIGITS = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {"零": 0}
 #: numerals of contracts, which cannot be altered

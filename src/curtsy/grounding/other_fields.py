@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from curtsy.grounding.dates import Stated
 from curtsy.grounding.relation import FIELD_WORDS, has_word, is_money, is_of_price, is_people, name_parts, words_of
@@ -15,10 +14,13 @@ from curtsy.grounding.schema import Leaf
 
 _LABEL = re.compile(r"(?:^|[\n\t|;])\s{0,4}([^\d\s:：\n\t|;][^:：\n\t|;]{0,39})[:：]\s?[^:：\n\t|;]{0,20}\Z")
 _LINE_REACH = 80
-_OTHER_LABELS = tuple(
-    "width breite largeur ancho larghezza breedte szerokość šířka leveys bredde bredd szélesség lățime genişlik πλάτος ширина"
-    " العرض عرض רוחב चौड़ाई กว้าง lebar 幅 宽度 寬度 너비".split()
-)
+_OTHER_LABELS = frozenset(
+    (
+     "width", "breite", "largeur", "ancho", "larghezza", "breedte", "szerokość", "šířka", "leveys", "bredde",
+     "bredd", "szélesség", "lățime", "genişlik", "πλάτος", "ширина", "العرض", "عرض", "רוחב", "चौड़ाई",
+     "กว้าง", "lebar", "幅", "宽度", "寬度", "너비",
+    )
+)  # fmt: skip
 _PHOTO = re.compile(
     r"\b(?:photo|photograph|image|picture|illustration|foto|fotos|bild|bilder|kuva|kép|fotoğraf|φωτογραφ\w*|фото|ilustra\w+|"
     r"slika|hình|gambar)\w{0,8}(?:\s(?:by|von|de|di|par|af|av|przez))?\s?[:/©]"
@@ -27,27 +29,40 @@ _PHOTO = re.compile(
     re.IGNORECASE,
 )
 _TEASER = re.compile(
-    r"\b(?:read (?:also|more|next)|see also|related|more on|lire aussi|voir aussi|lesen sie auch|mehr zum thema|siehe auch|"
-    r"leia (?:também|mais)|lea también|leer más|leggi anche|lees ook|czytaj (?:też|także)|čtěte také|lue myös|læs også|les også|"
-    r"läs också|читайте также|читайте також|ayrıca oku\w*|baca juga|xem thêm|citește și)\b|関連記事|相关阅读|相關新聞|관련 ?기사|اقرأ أيضا",
+    r"\b(?:read (?:also|more|next)|see also|related|more on|lire aussi|voir aussi|lesen sie auch|mehr zum thema|"
+    r"siehe auch|"
+    r"leia (?:também|mais)|lea también|leer más|leggi anche|lees ook|czytaj (?:też|także)|čtěte také|lue myös|læs også|"
+    r"les også|läs också|читайте также|читайте також|ayrıca oku\w*|baca juga|xem thêm|citește și)\b|"
+    r"関連記事|相关阅读|相關新聞|"
+    r"관련 ?기사|اقرأ أيضا",
     re.IGNORECASE,
 )
-_EDITED = re.compile(r"(?:编辑|編輯|編集|责编|責任編輯)\s?[:：]\s?\Z|\b(?:editor|edited by|translat\w+|übersetz\w+)\s?:?\s\Z", re.I)
+_EDITED = re.compile(
+    r"(?:编辑|編輯|編集|责编|責任編輯)\s?[:：]\s?\Z|\b(?:editor|edited by|translat\w+|übersetz\w+)\s?:?\s\Z", re.I
+)
 _STREET = (
     r"(?:\w{0,30}(?:straße|strasse|str\.|weg|platz|allee|gasse|straat|laan|gatan|vägen|gade|vej|gata|veien|katu|tie|utca|"
     r"ulica)|(?:via|viale|piazza|rue|avenue|boulevard|calle|avenida|rua|praça|ul\.|ulica|улица|ул\.|вул\.|str\.)\s[^\W\d_]{2,30})"
 )
 _HOUSE = re.compile(rf"\b{_STREET},?\s\Z", re.IGNORECASE)
-_CODE = re.compile(r"(?:\b(?:no|nr|nº|n°|ref|order|room|suite|invoice|bestellung|zimmer|tel|fax)\.?\s?|№\s?|#\s?)\Z", re.I)
-_FAX = re.compile(r"(?:\b(?:tele)?fax|факс|télécopie|传真|傳真|ファ(?:ッ)?クス|팩스|فاکس|فاكس|φαξ|פקס)\W{0,4}\Z", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?:\b(?:no|nr|nº|n°|ref|order|room|suite|invoice|bestellung|zimmer|tel|fax)\.?\s?|№\s?|#\s?)\Z", re.I
+)
+_FAX = re.compile(
+    r"(?:\b(?:tele)?fax|факс|télécopie|传真|傳真|ファ(?:ッ)?クス|팩스|فاکس|فاكس|φαξ|פקס)\W{0,4}\Z", re.IGNORECASE
+)
 _STARTS = frozenset(("start", "starts", "startdate", "begin", "begins", "from", "since", "opening"))
 _ENDS = frozenset(("end", "ends", "enddate", "until", "through", "closing"))
 _TO = re.compile(
     r"[\s,()]{0,3}(?:[^\W\d_]{1,12}\.?,?\s)?(?:[-–—~〜～→]|to|bis|au|al|a|até|do|tot|till|until|und|and|et|do|по|к|から|至|부터)?[\s,()]{0,3}"
-    r"(?:[^\W\d_]{1,12}\.?,?\s)?", re.IGNORECASE)
+    r"(?:[^\W\d_]{1,12}\.?,?\s)?",
+    re.IGNORECASE,
+)
 _OLD_PRICE = re.compile(
-    r"\b(?:statt|anstatt|was|instead of|au lieu de|antes|invece di|in plaats van|zamiast|místo|вместо|замість|old price|"
-    r"alter preis|ancien prix)\s?:?\s?[^\w\s]{0,2}\Z", re.IGNORECASE)
+    r"\b(?:statt|anstatt|was|instead of|au lieu de|antes|invece di|in plaats van|zamiast|místo|вместо|замість|"
+    r"old price|alter preis|ancien prix)\s?:?\s?[^\w\s]{0,2}\Z",
+    re.IGNORECASE,
+)
 _OUT_OF = re.compile(r"\d\s?(?:/|out of|of|von|sur|su|van|de|av|af|z|из|из)\s?\Z", re.IGNORECASE)
 _RATINGS = frozenset(("rating", "ratings", "score", "stars", "grade", "ratingvalue", "note"))
 _BESTS = frozenset(("best", "max", "maximum", "scale", "bestrating", "out"))
@@ -57,9 +72,11 @@ _UNITS = {
     **dict.fromkeys(("km", "m", "cm", "mm", "mi", "ft", "км", "м", "см", "公里", "米"), "length"),
     **dict.fromkeys(("m2", "m²", "km2", "km²", "ha", "㎡", "га", "м²"), "area"),
     **dict.fromkeys(("kw", "mw", "gw", "w"), "power"), **dict.fromkeys(("kwh", "mwh", "gwh", "wh"), "energy"),
-    **dict.fromkeys(("l", "ml", "cl", "dl"), "volume"), **dict.fromkeys(("hours", "minutes", "h", "min", "days"), "time"),
+    **dict.fromkeys(("l", "ml", "cl", "dl"), "volume"),
+    **dict.fromkeys(("hours", "minutes", "h", "min", "days"), "time"),
 }  # fmt: skip
-_SAME = {"кг": "kg", "г": "g", "公斤": "kg", "克": "g", "км": "km", "м": "m", "см": "cm", "公里": "km", "米": "m", "m²": "m2",
+_SAME = {"кг": "kg", "г": "g", "公斤": "kg", "克": "g", "км": "km", "м": "m", "см": "cm", "公里": "km", "米": "m",
+         "m²": "m2",
          "㎡": "m2", "м²": "m2", "km²": "km2", "га": "ha", "h": "hours", "min": "minutes", "lbs": "lb"}  # fmt: skip
 _UNIT = re.compile(r"[ \u00a0\u202f]?([^\W\d_]{1,7}[2²]?|㎡)(?!\w)")
 
@@ -123,7 +140,9 @@ def _unit_of(leaf: Leaf) -> str | None:
 
 
 def _is_code_field(leaf: Leaf) -> bool:
-    return bool({"no", "nr", "number", "code", "id", "sku", "order", "room", "house", "street"} & {*name_parts(leaf.path)})
+    return bool(
+        {"no", "nr", "number", "code", "id", "sku", "order", "room", "house", "street"} & {*name_parts(leaf.path)}
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -135,10 +154,13 @@ def _names_other(leaf: Leaf, label: str) -> bool:
     return has_word(label, _OTHERS)
 
 
-_OTHERS: Any = frozenset(
+_MEASURES = (
+    "employees", "members", "revenue", "profit", "weight", "height", "length", "area", "population", "rating", "phone",
+    "founded", "discount", "duration", "salary", "distance", "temperature",
+)  # fmt: skip
+_OTHERS = frozenset(
     word
-    for name in ("employees members revenue profit weight height length area population rating phone founded discount"
-                 " duration salary distance temperature").split()
+    for name in _MEASURES
     for word in FIELD_WORDS.get(name, ())
     if len(word) > 3
-) | {*_OTHER_LABELS}  # fmt: skip
+) | _OTHER_LABELS  # fmt: skip

@@ -23,9 +23,10 @@ from typing import Any
 
 from curtsy.core.claims import Source
 from curtsy.grounding.currencies import has_money
-from curtsy.grounding.dates import dates
-from curtsy.grounding.folded_text import plain
+from curtsy.grounding.dates import dates, value_of
+from curtsy.grounding.folded_text import is_whole, plain
 from curtsy.grounding.json_pointer import keys
+from curtsy.grounding.numbers import decimal, numbers
 from curtsy.grounding.schema import Leaf
 
 
@@ -38,6 +39,7 @@ FIELD_WORDS: dict[str, tuple[str, ...]] = {
     name: tuple(_composed(word) for word in text.split())
     for name, text in tomllib.loads((Path(__file__).parent / "field_words.toml").read_text("utf-8")).items()
 }
+FIELD_PRICE = frozenset(FIELD_WORDS["price"])
 _WORD = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
 #: scripts without spaces, and those whose vowel signs are no letters to `re`: their words are searched as texts
 _UNSPACED = re.compile("[\u0900-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -68,6 +70,34 @@ _EMPTY = frozenset(
     )
 )
 _TITLES = frozenset(("name", "title", "headline"))
+#: `van`, `de`; initials and `Jr.`; a sentence has more small words
+_PARTICLES = frozenset(
+    [
+        "van",
+        "von",
+        "der",
+        "den",
+        "de",
+        "da",
+        "di",
+        "del",
+        "la",
+        "le",
+        "el",
+        "bin",
+        "ibn",
+        "al",
+        "y",
+        "e",
+        "und",
+        "and",
+        "et",
+        "zu",
+    ]
+)
+_MAX_INITIAL, _MIN_PROSE = 3, 4
+_BRANDS = frozenset(("brand", "manufacturer", "maker"))
+_HEADLINES = frozenset(("title", "headline"))
 _PEOPLE = frozenset(("author", "authors", "byline", "writer", "writers"))
 _MONEY = frozenset(("price", "cost", "amount", "fee", "msrp", "salary", "lowprice", "highprice", "saleprice", "prices"))
 #: characters of a line that can label the next one, and of a heading
@@ -141,6 +171,12 @@ _MAILS = frozenset(("email", "mail"))
 _MIN_DIGITS = 5
 #: `ext. 12`, `1-800-FLOWERS`
 _MAX_LETTERS = 9
+#: characters before and after the main heading in which a date or a price may have no label
+_BEFORE_HEADING, _AFTER_HEADING, _AFTER_HEADING_PRICE = 400, 800, 2_500
+_MIN_TITLE = 3
+#: of the letters of a title, or of its part
+_LEAST_SHARE = 0.4
+_TITLE_PARTS = re.compile(r"\s[|–—·»:/-]\s|[|»:]|\s::\s")
 _STARTS = frozenset(("start", "starts", "startdate", "begin", "begins"))
 _UPDATED = re.compile(
     r"\b(?:updated|modified|revised|aktualisiert|mis à jour|actualizado|aggiornato|bijgewerkt|zaktualizowano|обновлено)"
@@ -150,7 +186,47 @@ _UPDATED = re.compile(
 
 
 def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:
-    """Return whether the quote source.text[start:end] relates to the field."""
+    """Return whether the quote source.text[start:end] relates to the field: the line of it that has the value does.
+
+    What structured data states under a key named like the field needs no other evidence.
+    """
+    if source.states(leaf.path, value) and not _is_other_price(leaf, source.text[start:end]):
+        return True
+    lines = _lines_of(value, source.text, start, end)
+    if any(_line_relates(leaf, value, source, first, last) for first, last in lines):
+        return True
+    if lines and any(_has_own_label(source, first, last) for first, last in lines):
+        return False
+    return (start, end) not in lines and _line_relates(leaf, value, source, start, end)
+
+
+def _is_other_price(leaf: Leaf, quote: str) -> bool:
+    return is_money(leaf) and leaf.type != "string" and "\n" not in quote and not is_of_price(quote)
+
+
+def _lines_of(value: Any, text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return the lines of a quote that have the value."""
+    if "\n" not in text[start:end]:
+        return [(start, end)]
+    found, at = [], start
+    for line in text[start:end].split("\n"):
+        if _states(line, value):
+            found.append((at, at + len(line)))
+        at += len(line) + 1
+    return found
+
+
+def _states(line: str, value: Any) -> bool:
+    if isinstance(value, str):
+        if plain(value) in plain(line):
+            return True
+        made = value_of(value)
+        return made is not None and any(day.says(made[0]) for one in dates(line) for day in one.days)
+    wanted = decimal(value)
+    return wanted is not None and any(wanted in number.readings for number in numbers(line))
+
+
+def _line_relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:
     names = name_parts(leaf.path)
     quote = source.text[start:end]
     last = names[-1] if names else ""
@@ -160,14 +236,23 @@ def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> boo
         if plain(value) in _SECTIONS:
             return False
         known = _is_in(value, source.titles)
+        if last in _HEADLINES and _is_main_heading(value, source):
+            return True
         if known is not None:
             return known or _is_introduced(value, quote) or _is_labelled(leaf, value, source, start, end)
     if last in _PEOPLE and isinstance(value, str):
-        return _is_person(value) and (_is_in(value, source.people) or _is_labelled(leaf, value, source, start, end))
+        return _is_person(value) and (
+            _is_known_person(value, source.people) or _is_credited(leaf, value, source, start, end)
+        )
+    if last in _BRANDS and isinstance(value, str) and _begins_title(value, source.titles):
+        return True
     if leaf.type == "date":
         return _is_of_date(names, leaf, value, source, start, end)
     if any(name in _MONEY for name in names) or last == "currency":
-        return _is_price(value, quote, source, start, end) and not _is_of_other_item(leaf, quote, source)
+        is_code = last == "currency" and isinstance(value, str)
+        return _is_price(leaf, value, quote, source, start, end) and (
+            is_code or not _is_of_other_item(leaf, quote, source)
+        )
     if any(name in _CONTACTS for name in names):
         return _has_form(last, value) and not source.is_foreign(start, end, by_heading=True)
     if leaf.type in ("boolean", "enum"):
@@ -181,6 +266,11 @@ def is_people(leaf: Leaf) -> bool:
 
 def is_money(leaf: Leaf) -> bool:
     return any(name in _MONEY for name in name_parts(leaf.path))
+
+
+def is_only_money(leaf: Leaf) -> bool:
+    """An amount may be a percentage, a price may not."""
+    return is_money(leaf) and "amount" not in name_parts(leaf.path)
 
 
 def is_of_price(text: str) -> bool:
@@ -247,15 +337,58 @@ def _is_introduced(value: str, quote: str) -> bool:
 
 def _is_person(value: str) -> bool:
     words = value.split()
-    return 0 < len(words) <= _MAX_NAME_WORDS and not any(char.isdigit() for char in value) and value[-1:] not in ".!?。"
+    if not 0 < len(words) <= _MAX_NAME_WORDS or any(char.isdigit() for char in value):
+        return False
+    small = sum(word[0].islower() and word.lower() not in _PARTICLES for word in words)
+    ends = value[-1:] in ".!?。" and not (value[-1] == "." and len(words[-1]) <= _MAX_INITIAL)
+    return not ends and (len(words) < _MIN_PROSE or small <= len(words) // 2)
 
 
-def _is_price(value: Any, quote: str, source: Source, start: int, end: int) -> bool:
+def _begins_title(value: str, titles: tuple[str, ...]) -> bool:
+    """The name of a product often begins with its brand."""
+    wanted = plain(value)
+    return any(len(plain(one)) > len(wanted) and plain(one).startswith(f"{wanted} ") for one in titles)
+
+
+def _is_credited(leaf: Leaf, value: str, source: Source, start: int, end: int) -> bool:
+    """A single word below a label or a heading may be an item of a menu."""
+    if " " in value.strip() or _UNSPACED.search(value):
+        return _is_labelled(leaf, value, source, start, end)
+    return any(has_word(context, words_of(leaf)) for context in _contexts(leaf, value, source, start, end))
+
+
+def _is_main_heading(value: str, source: Source) -> bool:
+    span = source.main_heading
+    return span is not None and _is_most_of(plain(value), plain(source.text[slice(*span)]))
+
+
+def _is_near_main_heading(source: Source, start: int, before: int, after: int) -> bool:
+    """Return whether a place is near the main heading: lists of other items have dates and prices too."""
+    span = source.main_heading
+    return span is None or span[0] - before <= start <= span[1] + after
+
+
+def _is_known_person(value: str, known: tuple[str, ...]) -> bool:
+    """A single word is a person only if it is the whole name."""
+    wanted = plain(value)
+    return any(plain(one) == wanted for one in known) or (" " in wanted and bool(_is_in(value, known)))
+
+
+def _is_price(leaf: Leaf, value: Any, quote: str, source: Source, start: int, end: int) -> bool:
     if isinstance(value, str) and (len(value) > _MAX_MONEY or any(char.isdigit() for char in value)):
         return False
+    if isinstance(value, str):
+        return has_money(quote) and source.states(leaf.path, value) is not False  # the currency
     if _NOT_PRICE.search(quote) is not None:
         return False
-    return has_money(quote) or any(at <= start and end <= last for at, last in source.prices)
+    if not has_money(quote) and not any(at <= start and end <= last for at, last in source.prices):
+        return False
+    if has_word(quote, FIELD_PRICE):
+        return True
+    # The page states another price, or it is the price of a related item.
+    if source.states(leaf.path, value) is False:
+        return False
+    return _is_near_main_heading(source, start, _BEFORE_HEADING, _AFTER_HEADING_PRICE)
 
 
 def _is_of_other_item(leaf: Leaf, quote: str, source: Source) -> bool:
@@ -287,7 +420,11 @@ def _is_of_date(names: list[str], leaf: Leaf, value: Any, source: Source, start:
     for stated in reversed(list(dates(quote))):
         beside = beside[: stated.start] + " " + beside[stated.end :]
     words = [word for word in _WORD.findall(beside) if not word.isdigit()]
-    if len(words) <= _MAX_BESIDE_DATE or _is_labelled(leaf, value, source, start, end):
+    if _is_labelled(leaf, value, source, start, end):
+        return True
+    if source.states(leaf.path, value) is False:
+        return False
+    if len(words) <= _MAX_BESIDE_DATE and _is_near_main_heading(source, start, _BEFORE_HEADING, _AFTER_HEADING):
         return True
     return any(plain(one) and plain(one) in plain(quote) for one in source.people)
 
@@ -297,7 +434,21 @@ def _is_in(value: str, known: tuple[str, ...]) -> bool | None:
     if not known:
         return None
     wanted = plain(value)
-    return any(wanted in plain(one) or (len(plain(one)) > 3 and plain(one) in wanted) for one in known)
+    return any(_is_most_of(wanted, plain(one)) for one in known)
+
+
+def _is_most_of(wanted: str, title: str) -> bool:
+    """Return whether two texts are the same except for a part: a title and its heading, a name and its description."""
+    if len(title) > _MIN_TITLE and title in wanted:
+        return len(title) >= _LEAST_SHARE * len(wanted)
+    at = title.find(wanted) if wanted else -1
+    if at < 0 or not is_whole(title, at, at + len(wanted)):
+        return False
+    parts = [part for part in _TITLE_PARTS.split(title) if wanted in part] or [title]
+    if any(len(wanted) >= _LEAST_SHARE * len(part) for part in parts):
+        return True
+    # `Official site of the town of Brevant`
+    return len(wanted) > _MIN_TITLE and any(part.endswith(f" {wanted}") for part in parts)
 
 
 def _is_labelled(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:

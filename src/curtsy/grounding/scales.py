@@ -15,7 +15,8 @@ _COMMON = {
     "тыс": 3, "tys": 3, "hundred": 2, "thousand": 3, "tausend": 3, "tsd": 3, "k": 3, "mille": 3, "mil": 3,
     "million": 6, "millions": 6, "millionen": 6, "mio": 6, "mn": 6, "millones": 6, "milioni": 6, "miljoen": 6,
     "billion": 9, "billions": 9, "bn": 9, "milliard": 9, "milliards": 9, "milliarde": 9, "milliarden": 9, "mrd": 9,
-    "miliardi": 9, "miljard": 9, "trillion": 12, "lakh": 5, "lakhs": 5, "lac": 5, "lacs": 5, "crore": 7, "crores": 7, "cr": 7,
+    "miliardi": 9, "miljard": 9, "trillion": 12, "lakh": 5, "lakhs": 5, "lac": 5, "lacs": 5, "crore": 7,
+    "crores": 7, "cr": 7,
     "mil millones": 9, "mil milhões": 9, "mil millóns": 9, "mil milions": 9, "thousand crore": 10, "lakh crore": 12,
     "milj": 6, "mill": 6, "mln": 6, "mld": 9, "mlrd": 9, "mljrd": 9, "mrdr": 9, "mia": 9, "mdr": 9, "mkr": 6, "tkr": 3,
     "εκατ": 6, "εκ": 6, "δισ": 9, "χιλ": 3, "тис": 3, "хил": 3, "млн": 6, "млрд": 9, "трлн": 12, "tūkst": 3, "tis": 3,
@@ -62,7 +63,7 @@ _BEFORE_PLACES = {"elfu": 3, "laki": 5, "milioni": 6, "bilioni": 9, "trilioni": 
 
 
 def scale_after(text: str, at: int, language: str | None) -> tuple[str | None, int]:
-    """Return the word of scale at text[at:] and its end; (None, at) if there is none in this language."""
+    """Return the word of scale at text[at:] and its end; (None, at) if this language has no such word."""
     found = _SCALE.match(text, at)
     if found is None:
         return None, at

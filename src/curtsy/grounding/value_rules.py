@@ -22,7 +22,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from curtsy.core.claims import Verdict
-from curtsy.grounding import other_fields
+from curtsy.grounding import other_fields, relation
 from curtsy.grounding.cldr import ascii_digits
 from curtsy.grounding.currencies import codes_of
 from curtsy.grounding.dates import Day, Stated, dates, settled, times, value_of, years
@@ -43,6 +43,8 @@ from curtsy.grounding.schema import Leaf
 
 OTHER_WORDS = 3
 _MIN_LETTERS = 4
+#: digits of a phone number without its country
+_MIN_NATIONAL = 8
 #: maximum distance in characters between the parts of a value (`Bergen, Norway`)
 _PARTS_REACH = 80
 _CONTEXT = 80
@@ -129,7 +131,7 @@ def _coincidence(passage: Passage, start: int, end: int) -> str:
     """Return why a bare value at text[start:end] may be a coincidence; empty if it is not."""
     if not passage.named and not passage.labelled:
         others = count_words(passage.text[passage.start : start]) + count_words(passage.text[end : passage.end])
-        if others < OTHER_WORDS and not _is_after_label(passage.text, passage.start, start):
+        if others < OTHER_WORDS and not _is_after_label(passage, start):
             return "bare"
     return "copyright_line" if is_copyright(passage.text, start, end) else ""
 
@@ -139,9 +141,10 @@ def _is_of_other_field(passage: Passage, start: int, end: int) -> bool:
     return leaf is not None and other_fields.is_of_other_field(leaf, passage.text, start, end, passage.start)
 
 
-def _is_after_label(text: str, least: int, start: int) -> bool:
-    """`Gewicht: ca. 300`, `価格：￥1,200`: a label, a colon, and no other word before the value."""
-    return _AFTER_LABEL.search(text, max(least, line_start(text, start)), start) is not None
+def _is_after_label(passage: Passage, start: int) -> bool:
+    """`Gewicht: ca. 300`, `価格：￥1,200`: a label, a colon, and no other word before the value that a model quotes."""
+    least = max(passage.start, line_start(passage.text, start))
+    return passage.quoted_for is not None and _AFTER_LABEL.search(passage.text, least, start) is not None
 
 
 def _negated(passage: Passage, start: int, end: int) -> bool:
@@ -269,11 +272,24 @@ def _digits(phone: str) -> str:
     return re.sub(r"\D", "", phone).removeprefix("00")
 
 
+def _is_same_number(one: str, other: str) -> bool:
+    """The same with and without the code of its country: `1-877-738-7237`, `+49 30 1234567` and `030 1234567`."""
+    short, long = sorted((one, other), key=len)
+    if short == long:
+        return True
+    national = short.removeprefix("0")
+    return (
+        len(national) >= _MIN_NATIONAL
+        and long.endswith(national)
+        and len(long) - len(national) <= (3 if short != national else 1)
+    )
+
+
 def _phone(value: str, passage: Passage) -> Ruling:
     wanted = _digits(value)
     quote = _INVISIBLE.sub("", ascii_digits(passage.quote))
     for found in _PHONE.finditer(quote):
-        if _digits(found[0]) != wanted:
+        if not _is_same_number(_digits(found[0]), wanted):
             continue
         if passage.quoted_for and other_fields.is_fax(passage.quoted_for, quote[: found.start()]):
             return Ruling(None, "other_field")
@@ -389,6 +405,8 @@ def _numbers(wanted: Decimal, leaf: Leaf, passage: Passage) -> Iterator[Ruling]:
     for number in numbers(passage.quote, passage.language):
         readings = number.readings
         if _within_date(number, stated_dates, wanted, passage.quote) or _within_phone(number, passage.quote):
+            continue
+        if passage.quoted_for and number.percent and relation.is_only_money(leaf):
             continue
         if passage.quoted_for and other_fields.is_other_number(leaf, passage.text, at + number.start, at + number.end):
             continue

@@ -55,7 +55,7 @@ class Span(NamedTuple):
 
 
 class Elements(Protocol):
-    """Is told of all elements in document order."""
+    """Gets every element, in document order."""
 
     def enter(self, node: LexborNode, tag: str, at: int) -> None:
         """The element's text begins at or after a position."""
@@ -88,7 +88,7 @@ def read(
 ) -> VisibleText:
     """Return the text and its layout, and the spans of elements with the tags `spans_of`.
 
-    `elements` is told of all of them instead, if it is given.
+    `elements` gets all of them instead, if it is given.
     """
     writer = _Writer()
     tables = Tables()

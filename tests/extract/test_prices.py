@@ -50,6 +50,9 @@ def test_a_price_in_structured_data(html: str) -> None:
         # labels
         "<p>Price: $19.99</p>",
         "<p>Our price<p>$19.99",
+        # beside a note about taxes
+        f"{_FAR}<p>$19.99</p><p>incl. 19% VAT</p>{_FAR}<p>$9.99</p>",
+        f"{_FAR}<p>$19.99 (inkl. MwSt. zzgl. Versand)</p>{_FAR}<p>$9.99</p>",
         # between the heading and the button
         "<div><strong>$19.99</strong></div><p>Free shipping from $50<p>Save $5<p><button>Add to cart</button>",
     ],
@@ -67,12 +70,27 @@ def test_a_price_that_only_the_page_shows(html: str) -> None:
         "<p class=price>$0.00</p>",
         "<p class=price>$19.99 - $24.99</p>",
         "<p class=price>$4.99 per month</p>",
+        # an empty cart, a sentence about points, a teaser above the heading
+        "<table><tr><th>Items<th>Price<tr><td>Sub-total<td>$0.00</table>",
+        "<p>With this hat you collect one point, which makes a voucher of <b class=price>$0.20</b>.</p>",
         "<p class=price><s>$29.99</s></p>",
         "<div class=related><p class=price>$9.99</p></div>",
         "<p>Free shipping over $50</p><button>Add to cart</button>",
         "<p>$19.99</p><p>It is a hat.</p>",
+        "<p>$19.99 incl. VAT</p><p>$24.99 incl. VAT</p>",
+        "<p>Shipping: $4.99 incl. VAT</p>",
+        "<p>It is a hat.</p><h2>You may also like</h2><p>Blue hat</p><p>$9.99</p><p>incl. VAT</p>",
         "<p>$19.99</p><p>$24.99</p><button>Add to cart</button>",
     ],
 )
 def test_amounts_that_are_not_the_price(html: str) -> None:
     assert _price(_HEAD + html) == (None, None)
+
+
+def test_a_price_far_above_the_heading_is_of_something_else() -> None:
+    teaser = "<div><span>Blue hat</span><span class=price>$9.99</span></div>"
+    assert _price(f"<title>Red hat</title>{teaser}{_FAR}<h1>Red hat</h1><p>A hat.</p>") == (None, None)
+    assert _price("<html lang=en-US><title>Red hat</title><p class=price>$9.99</p><h1>Red hat</h1><p>A hat.</p>") == (
+        9.99,
+        "USD",
+    )

@@ -126,7 +126,7 @@ def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequen
             if not _is_about(selector, one, names):
                 admitted += _admitted(leaf, selector, value, one)
                 continue
-            if not leaf.many and view.is_elsewhere(one):
+            if not leaf.many and (view.is_elsewhere(one) or _is_of_empty_cart(schema, leaf, value)):
                 continue
             found[repr(value)] = _claim(leaf.path.replace("*", str(len(found))), value, one)
             if len(found) == limit:
@@ -262,6 +262,11 @@ def _read(
         if value is not None and _is_about(selector, one, names):
             return Cell(place, _claim(leaf.path, value, one))
     return Cell(place, None)
+
+
+def _is_of_empty_cart(schema: Schema, leaf: Leaf, value: Any) -> bool:
+    """`Sub-Total $0.00` below the label `Price`: no product costs nothing."""
+    return leaf.path == "/price" and value == 0 and "Product" in schema.types
 
 
 # Finding

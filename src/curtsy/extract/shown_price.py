@@ -1,6 +1,7 @@
 """The price that a page shows for its product, where no structured data states it.
 
-find    the price in elements that are marked as prices, else in labeled lines, else in lines between heading and button
+find    the price in elements that are marked as prices, else in labeled lines, else beside a note about taxes, else in
+        lines between heading and button
 
 Struck prices, prices of other products and amounts with words such as `save` or `shipping` do not count. If two prices
 are close to each other, none is found.
@@ -45,12 +46,22 @@ _LABEL = re.compile(
     rf"\W{{0,3}}(?:{any_of('price_adjectives')} )?{any_of('price_labels')}\s?[:：]?\s{{0,2}}", re.IGNORECASE
 )
 _BUY = re.compile(rf"\W{{0,4}}{any_of('buy_labels')}\W{{0,4}}", re.IGNORECASE)
+#: `inkl. 19 % MwSt.`, `incl. VAT`, `TTC`: only prices that are valid have it
+_TAX = re.compile(
+    r"(?<![^\s(*])(?:in[ck]l?[a-zéè]{0,10}\.? (?:\d{1,2}(?:[.,]\d)? ?% )?(?:vat|mwst|ust|btw|moms|iva|tva|tax|gst)\b"
+    r"|ttc\b|tva incluse|iva (?:incl|compr))|税込|с ндс",
+    re.IGNORECASE,
+)
 #: around a number: the sign of its currency
 _REACH = 6
 _MAX_ELEMENT, _MAX_LINE, _MAX_SHORT = 160, 60, 40
 _MAX_ELEMENTS = 80
 #: from the heading to the price, and between two prices of different things
 _FAR, _APART = 2_500, 250
+#: from a price to the heading below it
+_ABOVE = 100
+#: words before a price in a sentence: `a voucher of £0.20`
+_MAX_BEFORE = 8
 
 
 class Price(NamedTuple):
@@ -62,7 +73,8 @@ class Price(NamedTuple):
 
 def find(page: PageSources, leaf: Leaf) -> Price | None:
     shown = _Shown(page, leaf)
-    return shown.first(shown.marked()) or shown.only(shown.labelled()) or shown.only(shown.above_button())
+    found = shown.first(shown.marked()) or shown.only(shown.labelled()) or shown.only(shown.taxed())
+    return found or shown.only(shown.above_button())
 
 
 #: an element or line: its first character, and its price; None: it has several
@@ -87,6 +99,7 @@ class _Shown:
         self._cuts = sorted(self._seams)
         heading = page.article.heading
         self._heading = None if heading is None else heading[1]
+        self._above = 0 if heading is None else heading[0] - _ABOVE
         #: where a section about other products begins: `You may also like`
         self._stop = min(
             (one.start for one in self._spans
@@ -105,9 +118,15 @@ class _Shown:
         )
         last = -1
         for one in spans[:_MAX_ELEMENTS]:
-            if last <= one.start < self._stop and not self._article.is_beside(one.node):
+            is_free = last <= one.start < self._stop and not self._article.is_beside(one.node)
+            if is_free and not self._is_in_sentence(one.start, one.end):
                 last = one.end
                 yield from self._candidate(one.start, one.end, bare=True)
+
+    def _is_in_sentence(self, start: int, end: int) -> bool:
+        """Whether its line has many words before it."""
+        line = self.text.rfind("\n", 0, start) + 1
+        return len(self.text[line:start].split()) > _MAX_BEFORE
 
     def labelled(self) -> Iterator[_Candidate]:
         """Lines such as `Price: $16.50`; the amount may be in the next line."""
@@ -119,6 +138,16 @@ class _Shown:
             at, stop = (label.end(), end) if label.end() < end else after
             if stop - at <= _MAX_SHORT and not self._article.is_line_beside(start):
                 yield from self._candidate(at, stop)
+
+    def taxed(self) -> Iterator[_Candidate]:
+        """Short lines below the heading that say that the amount contains taxes, or whose next line begins with it."""
+        every = list(self._lines(self._heading or 0, self._stop))
+        for (start, end), (after, last) in zip(every, [*every[1:], (0, 0)], strict=False):
+            if end - start > _MAX_LINE or self._article.is_line_beside(start):
+                continue
+            note = _TAX.search(self.text, start, end) or _TAX.match(self.text, after, min(last, after + _MAX_SHORT))
+            if note is not None:
+                yield from self._candidate(start, min(end, note.start()) if note.start() >= start else end)
 
     def above_button(self) -> Iterator[_Candidate]:
         """Short lines from the heading to the button that buys the product."""
@@ -149,7 +178,8 @@ class _Shown:
         """The only price, or the first one below the heading if no other is close to it."""
         every = list(found)
         if self._heading is not None:
-            every = [one for one in every if one[0] >= self._heading] or every
+            below = [one for one in every if one[0] >= self._heading]
+            every = below or [one for one in every if one[0] >= self._above]
         if (sole := self.only(every)) is not None or not every:
             return sole
         at, price = every[0]

@@ -20,7 +20,7 @@ _BLANK = " \t\n\f\r\0"
 _SPANS = {"a": "a", "code": "code", "kbd": "code", "samp": "code", "tt": "code"} | {tag: tag for tag in _EMPHASIS}
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 #: elements that have a form of their own
-_WRITTEN = BLOCKS | CELLS | _SPANS.keys() | {"img"}
+_WRITTEN = BLOCKS | CELLS | frozenset(_SPANS) | {"img"}
 #: deeper lists, quotations and emphasis are not marked: the marks would grow with the square of the depth
 _MAX_MARKS = 12
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from bench.report import Bar, Section, number
 from bench.site import path_of
 from curtsy.core.model import Crawl, CrawlState, Entry, HostState, Lane, Lease, RobotsState
 from curtsy.core.settings import Settings
+from curtsy.frontier.connection import field_of
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Release, Settled
 from curtsy.services.valkey import EmbeddedValkey
@@ -39,13 +41,12 @@ class Bench:
 
     async def memory(self) -> int:
         """Bytes that the server has allocated, its base (some 1 MB) included."""
-        info = await self.frontier.shards[0].command("INFO", "memory")
-        return int(info["used_memory"])
+        return int(field_of(await self.frontier.shards[0].command("INFO", "memory"), "used_memory"))
 
     async def server_us(self) -> float:
         """Time that the server has spent in scripts."""
         stats = await self.frontier.shards[0].command("INFO", "commandstats")
-        return sum(float(stats.get(name, {}).get("usec", 0)) for name in ("cmdstat_evalsha", "cmdstat_eval"))
+        return sum(map(float, re.findall(rb"^cmdstat_eval(?:sha)?:.*\busec=(\d+)", stats, re.MULTILINE)))
 
     async def list_rows(self, rows: Sequence[Row]) -> None:
         """Pushes as a commit does, and introduces hosts that are new, with robots rules that allow everything."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -178,8 +177,8 @@ def test_the_process_beside_is_ended_by_the_kernel_and_started_again() -> None:
     again = heavy_page_reader.read(5.0, SLOW, "text/html", "http://a.small.test/", "curtsy", False)
     assert (again.title, again.links) == ("Slow", ["/after"])
     child = heavy_page_reader._child
-    assert isinstance(child, subprocess.Popen)
+    pid = child.start()
     child.kill()
-    child.wait()
     assert heavy_page_reader.read(5.0, SLOW, "text/html", "http://a.small.test/", "curtsy", False).title == "Slow"
+    assert child.id not in (None, pid)
     heavy_page_reader.close()

@@ -124,8 +124,8 @@ _DENIALS = {
     "ur": _after("25", "نہیں"),
     "fa": _after("25", "نشد نیست نبود نکرد ندار"),
     "tr": re.compile(
-        r"'?\w*(?:\s\w+){0,2}?\s(?:değil\w*|yok(?:tur)?|(?!komedi)\w{2,}(?:m[ae]di|m[ae]miş|m[iuü]yor)\w*)"
-        r"\s*(?:[.!?]|$)"
+        r"'?\w{0,24}(?:\s\w{1,24}){0,2}?\s(?:değil|yok|(?!komedi)\w{2,20}?(?:m[ae]di|m[ae]miş|m[iuü]yor))\w{0,8}"
+        r"\s{0,3}(?:[.!?]|$)"
     ),
     "de": re.compile(r"\s(?:nicht(?! nur)|niemals)\b"),
     "nl": re.compile(r"\sniet\b"),

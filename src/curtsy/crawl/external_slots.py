@@ -28,7 +28,6 @@ from curtsy.services import backends
 from curtsy.services.backends import Services
 from curtsy.services.epochs import introduce_hosts
 from curtsy.store import requests
-from curtsy.store.engine import Store
 
 #: the kind in the request log
 KIND = "g"
@@ -208,9 +207,9 @@ class ExternalSlots:
 
 
 @asynccontextmanager
-async def open_external_slots(settings: Settings, opened: Store | None = None) -> AsyncIterator[ExternalSlots]:
+async def open_external_slots(settings: Settings) -> AsyncIterator[ExternalSlots]:
     """Slots of the frontier of these settings: `frontier_url`, or the private one of the data folder."""
-    services = backends.build(settings, opened)
+    services = backends.build(settings)
     try:
         await services.open()
         slots = ExternalSlots(services)

@@ -94,9 +94,8 @@ class Gate:
         #: where a script or meta refresh wanted to navigate
         self.led_to: str | None = None
 
-    async def install(self, context: BrowserContext, page: Page | None = None) -> None:
+    async def install(self, context: BrowserContext) -> None:
         self._context = context
-        self._page = page
         await context.route("**/*", self.on_route)
 
     def watch(self, page: Page) -> None:

@@ -31,8 +31,8 @@ def _digest(name: str) -> str:
 class Plain:
     """One client of the server, for one event loop. Raises FrontierUnavailable; never retries."""
 
-    def __init__(self, url: str, timeout_s: float = 5.0) -> None:
-        self._link = Link(Servers(url), TAG, timeout_s=timeout_s)
+    def __init__(self, url: str) -> None:
+        self._link = Link(Servers(url), TAG, timeout_s=5.0)
 
     @asynccontextmanager
     async def _talking(self) -> AsyncIterator[Client]:

@@ -9,7 +9,6 @@ from curtsy.extract.learned import Place
 from curtsy.store import pages, templates
 from curtsy.store.engine import Store
 
-STATES = ("active", "retired")
 #: pages that taught a selector, which `show` lists
 _MAX_PAGES = 10
 

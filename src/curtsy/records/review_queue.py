@@ -12,7 +12,6 @@ from typing import Any
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import new_id
 from curtsy.core.record import Record
-from curtsy.records.extraction import Parts
 from curtsy.records.review import Decision, decide
 from curtsy.records.review_undo import undo
 from curtsy.rules.urls import host_key
@@ -114,12 +113,10 @@ class ManyDecided:
     refused: tuple[tuple[int, str], ...]
 
 
-def decide_many(
-    store: Store, ns: Iterable[int], decision: Decision, now_ms: int, parts: Parts | None = None
-) -> ManyDecided:
+def decide_many(store: Store, ns: Iterable[int], decision: Decision, now_ms: int) -> ManyDecided:
     """Decide the same about each record. A record that cannot be decided so does not stop the others."""
     batch = new_id()
-    return _each(batch, ns, lambda n: decide(store, n, replace(decision, batch=batch), now_ms, parts))
+    return _each(batch, ns, lambda n: decide(store, n, replace(decision, batch=batch), now_ms))
 
 
 def undo_many(store: Store, batch: str, who: str, now_ms: int, note: str = "", request_id: str = "") -> ManyDecided:

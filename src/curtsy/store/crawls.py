@@ -181,10 +181,10 @@ def running(tx: Connection) -> list[Crawl]:
     return [_crawl(row, _members(tx, row.n)) for row in rows]
 
 
-def ended_before(tx: Connection, before_ms: int, limit: int = 1000) -> list[Crawl]:
-    """Crawls that ended before then, oldest first, without their members."""
+def ended_before(tx: Connection, before_ms: int) -> list[Crawl]:
+    """Some crawls that ended before then, oldest first, without their members."""
     over = crawls.c.state.in_((CrawlState.FINISHED, CrawlState.CANCELLED))
-    query = select(crawls).where(over, crawls.c.ended_ms < before_ms).order_by(crawls.c.n).limit(limit)
+    query = select(crawls).where(over, crawls.c.ended_ms < before_ms).order_by(crawls.c.n).limit(1000)
     return [_crawl(row, frozenset()) for row in tx.execute(query)]
 
 

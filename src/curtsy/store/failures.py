@@ -66,13 +66,11 @@ def find(
     cause: str | None = None,
     since_ms: int = 0,
     limit: int = 1000,
-    replayed: bool = False,
 ) -> list[Failure]:
-    """Dead letters, oldest first; those already replayed only on request."""
+    """Dead letters that were not replayed, oldest first."""
     wanted = {"crawl": crawl, "host": host, "stage": stage, "cause": cause}
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
-    conditions = ["at_ms >= :since_ms", *(f"{name} = :{name}" for name in given)]
-    conditions += [] if replayed else ["replayed_ms IS NULL"]
+    conditions = ["at_ms >= :since_ms", "replayed_ms IS NULL", *(f"{name} = :{name}" for name in given)]
     return where(tx, " AND ".join(conditions), given | {"since_ms": since_ms}, "at_ms, fence", limit)
 
 

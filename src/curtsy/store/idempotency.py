@@ -78,13 +78,6 @@ def forget(tx: Connection, caller: str, key: str, holder: str) -> None:
     tx.execute(delete(idempotency).where(*_held(caller, key, holder)))
 
 
-def find(tx: Connection, caller: str, key: str) -> str | None:
-    """The crawl of a key."""
-    query = select(idempotency.c.crawl).where(idempotency.c.caller == caller, idempotency.c.key == key)
-    found = tx.execute(query).scalar()
-    return None if found is None else str(found)
-
-
 def _held(caller: str, key: str, holder: str) -> tuple[ColumnElement[bool], ...]:
     c = idempotency.c
     return c.caller == caller, c.key == key, c.holder == holder

@@ -92,9 +92,9 @@ def spend_on(tx: Connection, crawl: int, schema: str, fields: Sequence[str], usa
         tx.execute(_SPEND_ON, {**given, "field": field[:_MAX_FIELD]})
 
 
-def by_field(tx: Connection, crawl: int, limit: int = _SHOWN) -> list[FieldUsage]:
+def by_field(tx: Connection, crawl: int) -> list[FieldUsage]:
     """The fields of a crawl, the most expensive first."""
-    return [FieldUsage(*row) for row in tx.execute(_BY_FIELD, {"crawl": crawl, "limit": limit})]
+    return [FieldUsage(*row) for row in tx.execute(_BY_FIELD, {"crawl": crawl, "limit": _SHOWN})]
 
 
 def newest_crawls(tx: Connection, limit: int) -> list[int]:

@@ -283,10 +283,6 @@ def of_host(tx: Connection, host: str, limit: int) -> list[tuple[str, Queue]]:
     return [(row[0], Queue(*row[1:])) for row in tx.execute(query, {"host": host, "limit": limit})]
 
 
-def has_open(tx: Connection, crawl: int) -> bool:
-    return bool(open_of(tx, crawl, limit=1))
-
-
 def wait(tx: Connection, rows: Iterable[tuple[int, str, int]]) -> set[str]:
     """(crawl, host, not before): these queues wait in the store from now on. Returns the lanes of those that did not
     wait already.

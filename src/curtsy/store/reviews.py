@@ -14,7 +14,6 @@ from curtsy.store.tables import reviews
 _NAMES = tuple(field.name for field in fields(Review))
 _COLUMNS = ", ".join(_NAMES)
 _OF = text(f"SELECT {_COLUMNS} FROM reviews WHERE record = :record ORDER BY n")
-_CHUNK = text(f"SELECT {_COLUMNS} FROM reviews WHERE crawl = :crawl AND n > :after ORDER BY n LIMIT :limit")
 _GOLDEN = text(
     f"SELECT {_COLUMNS} FROM reviews WHERE decision IN ('approve', 'correct', 'choose') AND (golden OR :every) "
     "AND (crawl = :crawl OR :crawl = 0) AND n > :after ORDER BY n LIMIT :limit"
@@ -34,10 +33,6 @@ def add(tx: Connection, review: Review) -> Review:
 def of(tx: Connection, record: int) -> list[Review]:
     """Oldest first."""
     return [_review(row) for row in tx.execute(_OF, {"record": record})]
-
-
-def chunk(tx: Connection, crawl: int, after: int = 0, limit: int = 500) -> list[Review]:
-    return [_review(row) for row in tx.execute(_CHUNK, {"crawl": crawl, "after": after, "limit": limit})]
 
 
 def golden(tx: Connection, crawl: int | None, every: bool, after: int = 0, limit: int = 500) -> list[Review]:

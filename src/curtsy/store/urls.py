@@ -163,7 +163,6 @@ _clear_retry = Bulk(
     "RETURNING urls.seq",
     "crawl bigint, fp bytea",
 )
-_HAS_OPEN = text("SELECT 1 FROM urls WHERE crawl = :crawl AND state = 'open' LIMIT 1")
 _HAS_LIVE = text(
     "SELECT 1 FROM queues q WHERE q.crawl = :crawl AND q.state <> 'dead' AND EXISTS "
     "(SELECT 1 FROM urls u WHERE u.crawl = q.crawl AND u.host = q.host AND u.state = 'open') LIMIT 1"
@@ -336,9 +335,9 @@ def clear_retry_delays(tx: Connection, host: str, now_ms: int) -> int:
     return len(_clear_retry(tx, found))
 
 
-def has_open(tx: Connection, crawl: int, on_dead_hosts: bool = False) -> bool:
-    """Whether a row of the crawl is open. Rows of hosts that are dead for the crawl count only with `on_dead_hosts`."""
-    return tx.execute(_HAS_OPEN if on_dead_hosts else _HAS_LIVE, {"crawl": crawl}).first() is not None
+def has_open(tx: Connection, crawl: int) -> bool:
+    """Whether a row of the crawl is open, on a host that is not dead for the crawl."""
+    return tx.execute(_HAS_LIVE, {"crawl": crawl}).first() is not None
 
 
 def chain_json(chain: Chain | None) -> str | None:

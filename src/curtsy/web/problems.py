@@ -73,10 +73,10 @@ def no_such_record() -> Problem:
     return Problem(404, "no-such-record", "There is no record with this id. GET /v1/crawls/{id}/records lists them.")
 
 
-def of_status(status: int, detail: str | None = None) -> Problem:
+def of_status(status: int) -> Problem:
     """The generic problem of an HTTP status."""
     known = HTTPStatus(status)
-    return Problem(status, known.phrase.lower().replace(" ", "-").replace("'", ""), detail or f"{known.description}.")
+    return Problem(status, known.phrase.lower().replace(" ", "-").replace("'", ""), f"{known.description}.")
 
 
 def of_validation(where: str, error: ValidationError) -> Problem:

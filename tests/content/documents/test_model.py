@@ -56,12 +56,11 @@ def test_a_merged_row_label_names_all_its_rows() -> None:
     assert [label.text for label in table.labels_at(text, text.index("20", 25))] == ["Sum", "2020", "June"]
 
 
-def test_parts_and_headings_are_found_by_offset() -> None:
+def test_parts_are_found_by_offset() -> None:
     file = _file()
     assert [part and part.number for part in map(file.part_at, (0, 5, 7, len(TEXT) - 1))] == [1, 1, 2, 2]
     assert file.part_at(6) is None, "the line end between two pages belongs to none"
-    assert file.heading_at(20) == Heading(1, 0, 6)
-    assert FileText("text").heading_at(0) is FileText("text").part_at(0) is FileText("text").table_at(0) is None
+    assert FileText("text").part_at(0) is FileText("text").table_at(0) is None
 
 
 def test_boxes_are_found_by_span() -> None:

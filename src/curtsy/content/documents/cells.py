@@ -20,10 +20,8 @@ class OpenTable:
         #: column -> merged area that the next rows may extend
         self._falling: dict[int, int] = {}
 
-    def start_row(self, is_header: bool = False) -> None:
+    def start_row(self) -> None:
         self.rows.append([])
-        if is_header:
-            self.mark_header()
 
     def mark_header(self) -> None:
         """The last row names the columns, if all before it do."""

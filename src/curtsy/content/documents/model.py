@@ -239,11 +239,6 @@ class FileText:
         n = bisect_right(self.parts, start, key=lambda part: part.start) - 1
         return self.parts[n] if n >= 0 and start < self.parts[n].end else None
 
-    def heading_at(self, start: int) -> Heading | None:
-        """The last heading before an offset, or the one at it."""
-        n = bisect_right(self.headings, start, key=lambda heading: heading.start) - 1
-        return self.headings[n] if n >= 0 else None
-
     def table_at(self, start: int) -> Table | None:
         n = bisect_right(self.tables, start, key=lambda table: table.start) - 1
         return self.tables[n] if n >= 0 and start < self.tables[n].end else None

@@ -211,11 +211,11 @@ def skip(found: Iterator[Event], name: str) -> None:
                 return
 
 
-def core_facts(builder: Builder, package: Package, name: str = "docProps/core.xml") -> None:
+def core_facts(builder: Builder, package: Package) -> None:
     """Title, author and dates of an office file."""
     into = {"dc:title": "title", "dc:creator": "author", "dcterms:created": "created", "dcterms:modified": "modified",
             "dc:language": "language"}  # fmt: skip
-    text_facts(builder, package.optional(name), into.get)
+    text_facts(builder, package.optional("docProps/core.xml"), into.get)
 
 
 def text_facts(builder: Builder, found: Iterator[Event], fact_of: Callable[[str], str | None]) -> None:

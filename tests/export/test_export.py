@@ -449,7 +449,9 @@ def test_only_published_records_are_exported(recorded: StoredPages, tmp_path: Pa
     out = tmp_path / name
     chosen = export.format_of(out, None)
     ExportRequest(what="records", format=chosen).check()
-    assert record_export.export_records(recorded.store, recorded.crawl, out, chosen) == 1
+    written = tables.Tally()
+    targets.write_whole(out, record_export.blocks_of(recorded.store, recorded.crawl, chosen, written))
+    assert written.n == 1
     with duckdb.connect() as db:
         found = db.execute(f"SELECT \"schema\", version, data::JSON->>'name', url FROM '{out}'").fetchall()
     (url,) = (page.url for page in pages_of(recorded.store, recorded.crawl.n, 0, 1))

@@ -89,17 +89,16 @@ def write_files(found: Iterable[File], out: Target) -> list[str]:
     """Write the files to a folder or a zip file; return their names."""
     assert out is not None
     names: list[str] = []
-    if out.name.endswith(".zip"):
-        write_whole(out, zipped(found, names))
-        return names
 
-    def fill(write: Any) -> int:
+    def noted() -> Iterator[File]:
         for name, blocks in found:
-            write(name, blocks)
             names.append(name)
-        return len(names)
+            yield name, blocks
 
-    replace_folder(out, fill)
+    if out.name.endswith(".zip"):
+        write_whole(out, zipped(noted()))
+    else:
+        replace_folder(out, noted())
     return names
 
 

@@ -22,7 +22,6 @@ from curtsy.export.live_files import AppendedFile, PipedFile, RowGroupFile
 from curtsy.export.live_folders import MarkdownFolder
 from curtsy.export.live_notes import Note, note_path, place_of, read_note, write_note
 from curtsy.export.live_whole import WholeOutput
-from curtsy.export.markdown import MarkdownWriter
 from curtsy.export.page_rows import PageRows, settled, with_listings
 from curtsy.export.tables import Format, csv_blocks, json_lines
 from curtsy.export.targets import ObjectPlace, is_special
@@ -173,8 +172,7 @@ _File = AppendedFile | RowGroupFile | MarkdownFolder
 def _opened(out: Path | ObjectPlace, note: Note, kept: Note | None, rows: PageRows) -> _File:
     same = kept is not None and (kept.path, kept.format) == (note.path, note.format)
     if note.format == Format.MARKDOWN:
-        writer = MarkdownWriter(rows.store, rows.segments, False, rows.crawl.id, rows.limits)
-        return MarkdownFolder(out, writer, kept if same else None)
+        return MarkdownFolder(out, rows, kept if same else None)
     assert isinstance(out, Path)
     if note.format == Format.PARQUET:
         return RowGroupFile(out, rows.columns)

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Protocol
 
 from curtsy.core.model import Page
+from curtsy.export import markdown
 from curtsy.export.live_files import lock
 from curtsy.export.live_notes import Note
-from curtsy.export.markdown import MarkdownWriter
+from curtsy.export.page_rows import PageRows
 from curtsy.export.targets import MARK, MARK_TEXT, ObjectPlace, place
 from curtsy.store.segments import sync_folder
 
@@ -50,9 +51,9 @@ class MarkdownFolder:
     keeps_notes = True
     length = 0
 
-    def __init__(self, out: Path | ObjectPlace, writer: MarkdownWriter, kept: Note | None) -> None:
+    def __init__(self, out: Path | ObjectPlace, rows: PageRows, kept: Note | None) -> None:
         self._files: _Files = _LocalFiles(out) if isinstance(out, Path) else _ObjectFiles(out)
-        self._writer = writer
+        self._rows = rows
         agrees = kept is not None and self._files.read(MARK) == _mark(kept.identity)
         self.kept = kept if agrees else None
         self.identity = self.kept.identity if self.kept is not None else ""
@@ -65,9 +66,7 @@ class MarkdownFolder:
         return 0
 
     def append(self, found: Iterable[Page]) -> int:
-        made: list[tuple[str, bytes]] = []
-        for page in found:
-            self._writer.write(page, lambda name, blocks: made.append((name, b"".join(blocks))))
+        made = [(name, b"".join(blocks)) for name, blocks in markdown.files(self._rows, found)]
         self._files.write(made)
         return len(made)
 

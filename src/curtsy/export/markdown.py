@@ -4,48 +4,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
-from curtsy.content.documents.model import Limits
 from curtsy.content.head import is_html
 from curtsy.core.model import Page
-from curtsy.export.page_rows import row_of
+from curtsy.export.page_rows import PageRows, row_of
 from curtsy.services.stored_files import markdown_of
-from curtsy.store.engine import Store
-from curtsy.store.segments import SegmentStore, read_page
+from curtsy.store.segments import read_page
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
-#: writes a file: its name, its blocks
-Write = Callable[[str, Iterable[bytes]], None]
 
+def files(rows: PageRows, found: Iterable[Page], full_page: bool = False) -> Iterator[tuple[str, list[bytes]]]:
+    """Yield the pages and documents with text as host/path.md.
 
-@dataclass(frozen=True, slots=True)
-class MarkdownWriter:
-    """Writes pages and documents as host/path.md."""
-
-    store: Store
-    segments: SegmentStore
-    #: with menus, headers, footers and related links
-    full_page: bool
-    #: id of the pages' crawl
-    crawl: str
-    #: of reading documents; None: the defaults, without OCR
-    limits: Limits | None = None
-
-    def write(self, page: Page, write: Write) -> bool:
-        """Return False if the page has no text."""
-        with self.store.read() as tx:
-            record = read_page(tx, self.segments, page)
+    `full_page`: with menus, headers, footers and related links.
+    """
+    for page in found:
+        with rows.store.read() as tx:
+            record = read_page(tx, rows.segments, page)
         if record is None or not record.body or not (page.document or is_html(page.content_type, record.body)):
-            return False
-        facts = {name: value for name, value in row_of(page, self.crawl).items() if value is not None}
+            continue
+        facts = {name: value for name, value in row_of(page, rows.crawl.id).items() if value is not None}
         # JSON is YAML: no value of a page can end the front matter.
         front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
-        text = markdown_of(record.body, page.content_type, page.url, self.limits, self.full_page)
-        write(file_name(page), [f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace")])
-        return True
+        text = markdown_of(record.body, page.content_type, page.url, rows.limits, full_page)
+        yield file_name(page), [f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace")]
 
 
 def file_name(page: Page) -> str:

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
+from curtsy.export import markdown
 from curtsy.export import pages as export
-from curtsy.export.markdown import MarkdownWriter
 from curtsy.export.page_rows import PageRows, settled
 from curtsy.export.tables import Format, Tally, need_pyarrow
 from curtsy.export.targets import MARK, Folder, ObjectPlace, Target, folder_of
@@ -127,8 +127,8 @@ def _write(
     after, last = between
     found = rows.pages(after.last, last.last)
     if chosen is Format.MARKDOWN:
-        writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id, rows.limits)
-        written.n += sum(writer.write(page, folder.write) for page in found)
+        for name, blocks in written.each(markdown.files(rows, found, full_page)):
+            folder.write(name, blocks)
         return
     name = f"{rows.crawl.id}-{after.last:012}-{last.last:012}-{last.tail}{_ENDINGS[chosen]}"
     folder.write(name, export.blocks_of(rows, found, chosen, written, name, csv_safe))

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Page
-from curtsy.export import partitions
-from curtsy.export.markdown import MarkdownWriter
+from curtsy.export import markdown, partitions
 from curtsy.export.page_rows import PageRows
 from curtsy.export.tables import Format, Tally, need_pyarrow, table
 from curtsy.export.targets import ObjectPlace, Target, check_file, check_folder, replace_folder, write_whole
+from curtsy.export.zipped import File
 from curtsy.store import warc
 from curtsy.store.responses import Response
 from curtsy.store.segments import SegmentStore
@@ -80,25 +80,28 @@ def export(
 
     `full_page`: Markdown of more than the main content. `by`: a folder with a file for each host or date.
     """
-    if by is not None:
-        assert out is not None
-        return partitions.export(rows, by, out, chosen, csv_safe)
-    found = rows.pages()
-    if chosen is Format.MARKDOWN:
-        assert out is not None
-        writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id, rows.limits)
-        return replace_folder(out, lambda write: sum(writer.write(page, write) for page in found))
     written = Tally()
-    name = out.name if out else "export.warc.gz"
-    write_whole(out, whole_file(rows, found, chosen, written, name, csv_safe))
+    if by is not None or chosen is Format.MARKDOWN:
+        assert out is not None
+        replace_folder(out, files(rows, chosen, written, csv_safe, full_page, by))
+    else:
+        name = out.name if out else "export.warc.gz"
+        write_whole(out, whole_file(rows, chosen, written, name, csv_safe))
     return written.n
 
 
-def whole_file(
-    rows: PageRows, found: Iterable[Page], chosen: Format, written: Tally, name: str, csv_safe: bool = False
-) -> Iterator[bytes]:
-    """Return the file of these pages; in a WARC file, the crawl's redirects and errors follow."""
-    yield from blocks_of(rows, found, chosen, written, name, csv_safe)
+def files(
+    rows: PageRows, chosen: Format, written: Tally, csv_safe: bool, full_page: bool, by: str | None
+) -> Iterator[File]:
+    """Return the files of a folder: one for each page, or with `by` for each host or date."""
+    if by is not None:
+        return partitions.files(rows, by, chosen, written, csv_safe)
+    return written.each(markdown.files(rows, rows.pages(), full_page))
+
+
+def whole_file(rows: PageRows, chosen: Format, written: Tally, name: str, csv_safe: bool = False) -> Iterator[bytes]:
+    """Return the file of all pages; in a WARC file, the crawl's redirects and errors follow."""
+    yield from blocks_of(rows, rows.pages(), chosen, written, name, csv_safe)
     if chosen is Format.WARC:
         yield from response_records(rows.responses(), rows.segments)
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from curtsy.core.errors import UsageError
 from curtsy.export.page_rows import PageRows, with_listings
 from curtsy.export.tables import Format, Tally, iso, table
-from curtsy.export.targets import ObjectPlace, replace_folder
 from curtsy.export.zipped import File
 from curtsy.store import pages
 
@@ -29,18 +27,6 @@ def check(by: str, chosen: Format) -> None:
         raise UsageError(f"Invalid --partition-by {by!r}. Use host or date.")
     if chosen not in (Format.JSONL, Format.CSV, Format.PARQUET):
         raise UsageError(f"--partition-by works with jsonl, csv and parquet, not with {chosen}. Use --format.")
-
-
-def export(rows: PageRows, by: str, out: Path | ObjectPlace, chosen: Format, csv_safe: bool = False) -> int:
-    """Write the folder; return the number of pages."""
-    written = Tally()
-
-    def fill(write: Any) -> int:
-        for name, blocks in files(rows, by, chosen, written, csv_safe):
-            write(name, blocks)
-        return written.n
-
-    return replace_folder(out, fill)
 
 
 def files(rows: PageRows, by: str, chosen: Format, written: Tally, csv_safe: bool = False) -> Iterator[File]:

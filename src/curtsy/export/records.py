@@ -10,7 +10,6 @@ from typing import Any
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
 from curtsy.export.tables import Format, Tally, iso, table
-from curtsy.export.targets import Target, write_whole
 from curtsy.records import serialize
 from curtsy.store.engine import Store
 
@@ -40,15 +39,8 @@ COLUMNS = {
 _NESTED = ("data", "fields", "contradicted", "scores", "confidence", "failure")
 
 
-def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:
-    """Write all published records of a crawl under its current schema; return their number."""
-    written = Tally()
-    write_whole(out, blocks_of(store, crawl, chosen, written, csv_safe))
-    return written.n
-
-
 def blocks_of(store: Store, crawl: Crawl, chosen: Format, written: Tally, csv_safe: bool = False) -> Iterator[bytes]:
-    """Return the file of these records."""
+    """Return the file of all published records of a crawl under its current schema."""
     nested = chosen is Format.JSONL
     rows = (row_of(record, nested=nested) for record in serialize.of_crawl(store, crawl.id))
     return table(rows, COLUMNS, chosen, written, csv_safe)

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.settings import Settings
-from curtsy.export import bundle, pages, partitions, record_tables, records, table_sets, url_tables
-from curtsy.export.markdown import MarkdownWriter
-from curtsy.export.page_rows import PageRows, pages_of, segments_of
+from curtsy.export import bundle, pages, record_tables, records, table_sets, url_tables
+from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.request import ExportRequest
 from curtsy.export.tables import Format, Table, Tally
 from curtsy.export.zipped import File, zipped
@@ -80,8 +79,7 @@ def _blocks(store: Store, settings: Settings, crawl: Crawl, wanted: ExportReques
 def _one_file(rows: PageRows, wanted: ExportRequest, name: str) -> Iterator[bytes]:
     store, crawl, written = rows.store, rows.crawl, Tally()
     if wanted.what == "pages":
-        found = pages_of(store, crawl.n)
-        return pages.whole_file(rows, found, Format(wanted.format), written, name, wanted.csv_safe)
+        return pages.whole_file(rows, Format(wanted.format), written, name, wanted.csv_safe)
     if wanted.what == "records":
         return records.blocks_of(store, crawl, Format(wanted.format), written, wanted.csv_safe)
     found_tables = tables_of(store, crawl, wanted)
@@ -92,17 +90,7 @@ def _one_file(rows: PageRows, wanted: ExportRequest, name: str) -> Iterator[byte
 
 
 def _files(rows: PageRows, wanted: ExportRequest) -> Iterator[File]:
-    if wanted.partition_by is not None:
-        return partitions.files(rows, wanted.partition_by, Format(wanted.format), Tally(), wanted.csv_safe)
     if wanted.what == "pages":
-        return _markdown(rows, wanted.full_page)
+        chosen, by = Format(wanted.format), wanted.partition_by
+        return pages.files(rows, chosen, Tally(), wanted.csv_safe, wanted.full_page, by)
     return table_sets.files(tables_of(rows.store, rows.crawl, wanted), wanted.format, Tally(), wanted.csv_safe)
-
-
-def _markdown(rows: PageRows, full_page: bool) -> Iterator[File]:
-    writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id, rows.limits)
-    made: list[File] = []
-    for page in pages_of(rows.store, rows.crawl.n):
-        writer.write(page, lambda name, blocks: made.append((name, blocks)))
-        yield from made
-        made.clear()

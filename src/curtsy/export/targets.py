@@ -13,7 +13,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -49,7 +49,7 @@ class ObjectPlace:
     def put(self, blocks: Iterable[bytes]) -> None:
         if not self.key or self.is_dir():
             raise UsageError(f"{self.url} names no object. Add its name.")
-        _objects(self._root).stream(self.key, blocks, PART_BYTES, PARTS_UNDER_WAY)
+        Objects(self._root).stream(self.key, blocks, PART_BYTES, PARTS_UNDER_WAY)
 
     def folder(self) -> ObjectFolder:
         return ObjectFolder(self.url.rstrip("/"))
@@ -147,36 +147,34 @@ MARK = ".curtsy-export"
 MARK_TEXT = b"Made by curtsy export. The next export to this folder replaces it.\n"
 
 
-def replace_folder(out: Path | ObjectPlace, fill: Callable[[Callable[[str, Iterable[bytes]], None]], int]) -> int:
-    """Let `fill` write files of a folder, which gets its name when it is complete; return what `fill` returns.
+def replace_folder(out: Path | ObjectPlace, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
+    """Write the files of a folder, which gets its name when it is complete.
 
     An object store has no folders: its objects appear one by one, after earlier ones were deleted.
     """
-    if isinstance(out, ObjectPlace):
-        folder = out.folder()
-        folder.clear()
-        folder.write(MARK, [MARK_TEXT])
-        return fill(folder.write)
-    return _replace_local(place(out), fill)
+    if not isinstance(out, ObjectPlace):
+        _replace_local(place(out), files)
+        return
+    folder = out.folder()
+    folder.clear()
+    folder.write(MARK, [MARK_TEXT])
+    for name, blocks in files:
+        folder.write(name, blocks)
 
 
-def _replace_local(out: Path, fill: Callable[[Callable[[str, Iterable[bytes]], None]], int]) -> int:
+def _replace_local(out: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
     made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
         os.chmod(made, 0o777 & ~umask())
         (made / MARK).write_bytes(MARK_TEXT)
-
         folders: set[str] = set()
-
-        def write(name: str, blocks: Iterable[bytes]) -> None:
+        for name, blocks in files:
             folder = name.rpartition("/")[0]
             if folder not in folders:
                 (made / folder).mkdir(parents=True, exist_ok=True)
                 folders.add(folder)
             with open(f"{made}/{name}", "wb") as file:
                 file.writelines(blocks)
-
-        written = fill(write)
         if out.exists():
             shutil.rmtree(out)
         made.rename(out)
@@ -188,7 +186,6 @@ def _replace_local(out: Path, fill: Callable[[Callable[[str, Iterable[bytes]], N
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
-    return written
 
 
 def check_folder(out: Path | ObjectPlace) -> None:
@@ -291,7 +288,7 @@ class LocalFolder:
 
 class ObjectFolder:
     def __init__(self, url: str) -> None:
-        self._objects = _objects(url)
+        self._objects = Objects(url)
 
     def names(self) -> Iterator[str]:
         return self._objects.names()
@@ -314,7 +311,3 @@ class ObjectFolder:
     def hold(self) -> Iterator[None]:
         """Object stores have no lock that ends with its holder: the caller must ensure exclusive access."""
         yield
-
-
-def _objects(url: str) -> Objects:
-    return Objects(url)

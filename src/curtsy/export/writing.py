@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from curtsy.core.errors import UsageError
-from curtsy.export import (
-    bundle,
-    page_increments,
-    pages,
-    record_increments,
-    records,
-    streams,
-    table_sets,
-)
+from curtsy.export import bundle, page_increments, pages, record_increments, records, streams, table_sets
 from curtsy.export.page_rows import PageRows
 from curtsy.export.request import TABLES, ExportRequest
 from curtsy.export.table_sets import TableFormat
-from curtsy.export.tables import Format
+from curtsy.export.tables import Format, Tally
 from curtsy.export.targets import Target, replace_folder, write_whole
 from curtsy.export.zipped import unzipped
 
@@ -45,7 +37,9 @@ def write(rows: PageRows, wanted: ExportRequest, out: Target, *, incremental: bo
         found = streams.tables_of(store, crawl, wanted)
         return table_sets.write(found, out, TableFormat(chosen), wanted.csv_safe)
     if wanted.what == "records":
-        return records.export_records(store, crawl, out, Format(chosen), wanted.csv_safe), None
+        written = Tally()
+        write_whole(out, records.blocks_of(store, crawl, Format(chosen), written, wanted.csv_safe))
+        return written.n, None
     by = wanted.partition_by
     return pages.export(rows, out, Format(chosen), wanted.csv_safe, wanted.full_page, by), None
 
@@ -65,14 +59,8 @@ def write_received(blocks: Iterable[bytes], wanted: ExportRequest, out: Target) 
         if wanted.has_tables_apart:
             return None, table_sets.write_files(files, out, wanted.format)
         assert out is not None
-
-        def fill(write: Callable[[str, Iterable[bytes]], None]) -> int:
-            for name, content in files:
-                write(name, content)
-            return len(files)
-
-        n = replace_folder(out, fill)
-        return n if wanted.format == Format.MARKDOWN else None, None
+        replace_folder(out, files)
+        return len(files) if wanted.format == Format.MARKDOWN else None, None
 
 
 def write_received_bundle(blocks: Iterable[bytes], out: Target) -> list[str]:

@@ -14,13 +14,11 @@ from curtsy.export.tables import BLOCK, Sink
 File = tuple[str, Iterable[bytes]]
 
 
-def zipped(files: Iterable[File], names: list[str] | None = None) -> Iterator[bytes]:
-    """The blocks of a zip file; `names` gets the names of its files."""
+def zipped(files: Iterable[File]) -> Iterator[bytes]:
+    """The blocks of a zip file."""
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as package:
         for name, blocks in files:
-            if names is not None:
-                names.append(name)
             with package.open(name, "w", force_zip64=True) as file:
                 for block in blocks:
                     file.write(block)

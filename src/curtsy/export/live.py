@@ -73,7 +73,7 @@ class LiveOutput:
     def _append_responses(self) -> None:
         """Write the redirects and errors that are new."""
         assert isinstance(self._file, AppendedFile)
-        upto = settled(self._rows.store, self._rows.crawl.n, responses)
+        upto = settled(self._rows.store, self._rows.crawl.n, "responses")
         while True:
             with self._rows.store.read() as tx:
                 found, last = responses.chunk(tx, self._rows.crawl.n, self._note.last_response, upto=upto)

@@ -114,9 +114,7 @@ class PipedFile(AppendedFile):
         return self.length
 
     def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        _write_all(self._fd, data)
         self.length += len(data)
 
 
@@ -147,9 +145,7 @@ class RowGroupFile:
         return self._groups.add(rows)
 
     def _write(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        _write_all(self._fd, data)
         self.length += len(data)
 
     def sync(self) -> None:
@@ -163,6 +159,12 @@ class RowGroupFile:
                 os.replace(self._hidden, self._path)
         finally:
             os.close(self._fd)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
 
 
 def _hidden(path: Path) -> Path:

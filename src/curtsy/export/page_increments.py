@@ -101,7 +101,7 @@ def _add_responses(rows: PageRows, folder: Folder, state: _State, out: Target) -
     store, crawl, key = rows.store, rows.crawl, f"{rows.crawl.id}-responses"
     cursor = _cursor(folder, state, key)
     _check(store, crawl, cursor, out, responses.numbered)
-    upto = settled(store, crawl.n, responses)
+    upto = settled(store, crawl.n, "responses")
     while True:
         with store.read() as tx:
             found, last = responses.chunk(tx, crawl.n, cursor.last, RESPONSES, upto)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from curtsy.content.charset import charset_of, decode
@@ -19,6 +18,7 @@ from curtsy.services.stored_files import markdown_of, text_of
 from curtsy.store import pages, responses, urls
 from curtsy.store.engine import Store
 from curtsy.store.responses import Response
+from curtsy.store.rows import settled_to
 from curtsy.store.segment_places import open_segments
 from curtsy.store.segments import SegmentStore, read_page
 
@@ -65,12 +65,12 @@ def segments_of(settings: Settings) -> SegmentStore:
     return open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1e6))
 
 
-def settled(store: Store, n: int, of: ModuleType = pages) -> int:
-    """The number up to which the pages (or responses) of a crawl are complete: no transaction adds one below it."""
+def settled(store: Store, n: int, table: str = "pages") -> int:
+    """The number up to which the rows of a crawl are complete: no transaction adds one below it."""
     if store.dialect == "postgresql":
-        return int(store.run(of.settled_to, n))
+        return store.run(settled_to, table, n)
     with store.read() as tx:
-        return int(of.settled_to(tx, n))
+        return settled_to(tx, table, n)
 
 
 @dataclass(frozen=True, slots=True)

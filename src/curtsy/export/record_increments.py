@@ -24,6 +24,7 @@ from curtsy.core.model import Crawl
 from curtsy.core.record import Record
 from curtsy.export import page_increments, pages
 from curtsy.export import records as record_export
+from curtsy.export.page_rows import settled
 from curtsy.export.tables import Format, Tally, table
 from curtsy.export.targets import Folder, Target, folder_of
 from curtsy.store import records
@@ -101,7 +102,7 @@ class _Step:
                 found = records.get(tx, n)
             if found is not None and found.crawl == self.crawl.n:
                 yield found
-        upto = self._store.run(records.settled_to, self.crawl.n)
+        upto = settled(self._store, self.crawl.n, "records")
         while self.after.last < upto:
             with self._store.read() as tx:
                 some, _ = records.chunk(tx, self.crawl.n, self.after.last, statuses=())

@@ -80,11 +80,6 @@ _same = Bulk(
     "JOIN segments s ON s.n = p.segment ORDER BY p.n DESC",
     "crawl bigint, sha256 bytea",
 )
-_CHUNK = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE p.crawl = :crawl AND p.n > :after ORDER BY p.n LIMIT :limit")
-_CHUNK_UPTO = text(
-    f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE p.crawl = :crawl AND p.n > :after AND p.n <= :upto "
-    "ORDER BY p.n LIMIT :limit"
-)
 _LAST_OF = text(
     "SELECT n, fp FROM (SELECT n, fp FROM pages WHERE crawl = :crawl AND n > :after AND n <= :upto ORDER BY n "
     "LIMIT :most) AS few ORDER BY n DESC LIMIT 1"
@@ -162,20 +157,11 @@ def chunk(
     tx: Connection, crawl: int, after: int = 0, limit: int = 500, upto: int | None = None
 ) -> tuple[list[Page], int]:
     """Pages of a crawl in the order they were committed, after a cursor; and the next cursor."""
-    given = {"crawl": crawl, "after": after, "limit": limit}
-    rows = tx.execute(_CHUNK, given).all() if upto is None else tx.execute(_CHUNK_UPTO, {**given, "upto": upto}).all()
-    return [_page(row) for row in rows], (rows[-1][25] if rows else after)
-
-
-def settled_to(tx: Connection, crawl: int) -> int:
-    """The number up to which no page of the crawl will appear any more: the number of the newest page, or 0.
-
-    PostgreSQL assigns numbers before commits, and commits finish in any order, so this waits for current writers. On
-    SQLite there is one writer at a time.
-    """
-    if is_postgresql(tx):
-        tx.exec_driver_sql("LOCK TABLE pages IN SHARE MODE")
-    return int(tx.execute(text("SELECT max(n) FROM pages WHERE crawl = :crawl"), {"crawl": crawl}).scalar() or 0)
+    condition, given = "p.crawl = :crawl AND p.n > :after", {"crawl": crawl, "after": after}
+    if upto is not None:
+        condition, given = f"{condition} AND p.n <= :upto", {**given, "upto": upto}
+    found = where(tx, condition, given, "p.n", limit)
+    return [page for _, page in found], (found[-1][0] if found else after)
 
 
 def last_of(tx: Connection, crawl: int, after: int, upto: int, most: int) -> tuple[int, bytes] | None:

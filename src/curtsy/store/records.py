@@ -276,13 +276,6 @@ def _in_states(statuses: Collection[str]) -> str:
     return f"status = {listed}" if len(known) == 1 else f"status IN ({listed or 'NULL'})"
 
 
-def settled_to(tx: Connection, crawl: int) -> int:
-    """The number up to which no record of the crawl will appear any more, as `pages.settled_to`; or 0."""
-    if is_postgresql(tx):
-        tx.exec_driver_sql("LOCK TABLE records IN SHARE MODE")
-    return int(tx.execute(text("SELECT max(n) FROM records WHERE crawl = :crawl"), {"crawl": crawl}).scalar() or 0)
-
-
 def count(tx: Connection, crawl: int, statuses: Collection[str] = ()) -> int:
     more = f" AND {_in_states(statuses)}" if statuses else ""
     query = text(f"SELECT count(*) FROM records WHERE crawl = :crawl{more}")

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from curtsy.core.model import BodyRef
 from curtsy.store import pages
-from curtsy.store.rows import Bulk, Delete, Insert, is_postgresql, unique_sorted
+from curtsy.store.rows import Bulk, Delete, Insert, unique_sorted
 
 _FIELDS = "p.fence, p.crawl, p.fp, p.host, p.status, p.fetched_ms, s.name, p.body_offset, p.body_length, p.n"
 _FROM = "responses p JOIN segments s ON s.n = p.segment"
@@ -76,15 +76,8 @@ def chunk(
     return [response for _, response in found], (found[-1][0] if found else after)
 
 
-def settled_to(tx: Connection, crawl: int) -> int:
-    """As `pages.settled_to`."""
-    if is_postgresql(tx):
-        tx.exec_driver_sql("LOCK TABLE responses IN SHARE MODE")
-    return int(tx.execute(text("SELECT max(n) FROM responses WHERE crawl = :crawl"), {"crawl": crawl}).scalar() or 0)
-
-
 def any_of(tx: Connection, crawl: int) -> bool:
-    """Whether the crawl has a response. Takes no lock, unlike `settled_to`."""
+    """Whether the crawl has a response."""
     query = text("SELECT EXISTS (SELECT 1 FROM responses WHERE crawl = :crawl)")
     return bool(tx.execute(query, {"crawl": crawl}).scalar())
 

@@ -177,6 +177,17 @@ class Delete(Lock):
         return len(found)
 
 
+def settled_to(tx: Connection, table: str, crawl: int) -> int:
+    """The number of the newest row of a crawl, or 0: no row with a lower number will appear any more.
+
+    PostgreSQL assigns numbers before commits, and commits finish in any order, so this waits for current writers. On
+    SQLite there is one writer at a time.
+    """
+    if is_postgresql(tx):
+        tx.exec_driver_sql(f"LOCK TABLE {table} IN SHARE MODE")
+    return int(tx.execute(text(f"SELECT max(n) FROM {table} WHERE crawl = :crawl"), {"crawl": crawl}).scalar() or 0)
+
+
 def is_postgresql(tx: Connection) -> bool:
     return tx.dialect.name == "postgresql"
 

@@ -81,10 +81,7 @@ def test_schema(req: PageRequest) -> Response:
     try:
         return _form(req, _given(), trial=schema_editor.tested(req))
     except (Problem, CurtsyError) as error:
-        problem = req.site.problem_of(error)
-        if problem.status >= 500:
-            raise
-        return _form(req, _given(), problem)
+        return _form(req, _given(), req.mistake(error))
 
 
 @view("POST", "/new", scope="write")
@@ -101,10 +98,7 @@ def make_crawl(req: PageRequest) -> Response:
         made = crawls.submit(req.call(), valid(NewCrawl, "form", {**options, "seeds": checked.urls}))
         return req.redirect(f"/crawls/{made.id}", f"Crawl created with {words.count(len(checked.urls), 'seed')}.")
     except (Problem, CurtsyError) as error:
-        problem = req.site.problem_of(error)
-        if problem.status >= 500:
-            raise
-        return _form(req, given, problem)
+        return _form(req, given, req.mistake(error))
 
 
 def _check_seeds(checked: seeds.Checked) -> None:

@@ -66,8 +66,6 @@ def explain(req: PageRequest) -> Response:
         query = valid(ExplainQuery, "query", given | ({"crawl": crawl} if crawl and not bare else {}))
         found = api.explain(req.call(), query)
     except (Problem, CurtsyError) as error:
-        problem = req.site.problem_of(error)
-        if problem.status >= 500:
-            raise
+        problem = req.mistake(error)
         return req.render("explain.html", problem.status, asked=asked, crawl=crawl, found=None, problem=problem)
     return req.render("explain.html", asked=asked, crawl=crawl, found=found, problem=None, frontier_rows=frontier_rows)

@@ -64,9 +64,7 @@ def change_schedule(req: PageRequest, id: str) -> Response:
         body = valid(ScheduleChanges, "form", _changes(found))
         done = api.edit_schedule(req.call(), found.id, body)
     except (Problem, CurtsyError) as error:
-        problem = req.site.problem_of(error)
-        if problem.status >= 500:
-            raise
+        problem = req.mistake(error)
         return req.render("schedule_edit.html", problem.status, schedule=found, given=given, problem=problem)
     return req.redirect(_page(done), f"Schedule {done.name} saved.")
 

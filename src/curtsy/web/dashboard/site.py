@@ -22,6 +22,7 @@ from flask import Blueprint, Flask, Request, Response, g, render_template, reque
 from pydantic import BaseModel, ValidationError
 
 from curtsy import __version__
+from curtsy.core.errors import CurtsyError
 from curtsy.core.settings import Settings
 from curtsy.store.engine import Store
 from curtsy.web import auth, limits
@@ -144,6 +145,13 @@ class PageRequest:
             version=__version__, settings=self.settings, **shown,
         )  # fmt: skip
         return html(body, status)
+
+    def mistake(self, error: Problem | CurtsyError) -> Problem:
+        """What to show above the form that caused this error; raises it if the form did not."""
+        problem = self.site.problem_of(error)
+        if problem.status >= 500:
+            raise error
+        return problem
 
     def redirect(self, where: str, note: str = "") -> Response:
         """To another page, which shows `note`."""

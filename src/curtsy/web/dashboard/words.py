@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from curtsy.control.explain_text import MEANINGS
-from curtsy.core.model import Kind
+from curtsy.web.models.failures import request_kind
 
 #: characters that are invisible or change the text direction: replaced by a mark, so that nothing can hide
 _UNSEEN = re.compile(
@@ -155,11 +155,6 @@ def kind_of_status(status: int, fault: str | None = None) -> str:
     if fault or not status:
         return "none"
     return {2: "ok", 3: "moved", 4: "client", 5: "server"}.get(status // 100, "none")
-
-
-def request_kind(kind: str) -> str:
-    """The purpose of a request: `p` -> `page`."""
-    return next((one.name.lower() for one in Kind if one.value == kind), kind)
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

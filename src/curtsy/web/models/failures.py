@@ -123,10 +123,14 @@ class Replayed(BaseModel):
     dry_run: bool
 
 
+def request_kind(kind: str) -> str:
+    """The purpose of a request: `p` -> `page`."""
+    return next((one.name.lower() for one in Kind if one.value == kind), kind)
+
+
 def attempt_of(sent: Request, *, is_stored: bool) -> Attempt:
-    kind = next((one.name.lower() for one in Kind if one.value == sent.kind), sent.kind)
     return Attempt.model_validate({
-        "started": sent.start_ms, "duration_s": max(0, sent.end_ms - sent.start_ms) / 1000, "kind": kind,
+        "started": sent.start_ms, "duration_s": max(0, sent.end_ms - sent.start_ms) / 1000, "kind": request_kind(sent.kind),
         "status": sent.status, "fault": sent.fault, "presumed": sent.nature == "presumed",
         "response": f"{sent.fence:x}" if is_stored else None,
     })  # fmt: skip

@@ -238,7 +238,7 @@ def test_a_host_fails_from_the_first_failure_until_it_recovers(store: Store) -> 
         assert queues.failing_since(tx, 99) == []
         queues.mark(tx, silent={"a.test": ("status_503", "")}, now_ms=300)
         assert queues.faults(tx) == {"a.test": ("status_503", 100)}  # it is there
-        queues.recovered(tx, ["a.test"])
+        queues.mark(tx, answered={"a.test"})
         assert queues.failing_since(tx, 10_000) == []
         assert queues.faults(tx) == {}
         assert [queue.reason for queue in queues.open_of(tx, n)] == [""]

@@ -133,7 +133,7 @@ class World:
 
     def mark_hosts(self, pick: random.Random) -> None:
         names = [host.lower() for host in pick.sample(HOSTS, 4)]
-        self.store.run(queues.recovered, names[:2])
+        self.store.run(queues.mark, answered=set(names[:2]))
         self.store.run(queues.mark, silent=dict.fromkeys(names[2:], ("timeout", "")), now_ms=NOW)
         self.store.run(hosts.advance_times, [(name, NOW, 0) for name in names])
         self.store.run(urls.clear_retry_delays, names[0], 0)

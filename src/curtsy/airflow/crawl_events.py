@@ -12,7 +12,6 @@ import random
 import ssl
 from collections.abc import AsyncIterator, Callable
 from functools import cache
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -66,9 +65,7 @@ class Follower:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
     async def until_ended(self, id: str, poll_s: float, left: Callable[[], float | None]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from curtsy.core.clock import boot
@@ -83,11 +82,11 @@ class SlotThread:
         try:
             self._opened.result(_PATIENCE_S)
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._leave is not None and self._keeping is not None:
             self._thread.call(self._leave.set)
             self._keeping.result(_PATIENCE_S)

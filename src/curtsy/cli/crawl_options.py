@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, get_args
 import typer
 
 from curtsy.cli.commands import replaced
-from curtsy.control.crawl_request import CrawlRequest, request_from
+from curtsy.control.crawl_request import FIELDS, CrawlRequest, request_from
 from curtsy.core.errors import UsageError
 from curtsy.core.settings_loading import crawl_table
 
@@ -93,7 +93,7 @@ class Project(NamedTuple):
 def project_of(config: Path | None) -> Project:
     """The project of this folder, or of --config; UsageError for a name that is not an option of a crawl."""
     table = crawl_table(config)
-    known = {"seeds", "out", *(field.alias or name for name, field in CrawlRequest.model_fields.items())}
+    known = {"seeds", "out", *FIELDS}
     for name in table:
         if name not in known:
             raise UsageError(f"[crawl] of the settings file has no option {name!r}. Use: {', '.join(sorted(known))}.")

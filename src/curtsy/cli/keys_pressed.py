@@ -7,7 +7,6 @@ import os
 import sys
 import termios
 import tty
-from types import TracebackType
 from typing import Any
 
 _GIVE_UP = b"g"
@@ -40,9 +39,7 @@ class Keys:
             self._loop.remove_reader(0)  # the terminal is gone
         self.gives_up = self.gives_up or _GIVE_UP in keys.lower()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._modes is not None:
             termios.tcsetattr(0, termios.TCSADRAIN, self._modes)
 

@@ -73,10 +73,7 @@ def list_(
     wide: Wide = False,
 ) -> None:
     """List the records that need a decision, oldest first."""
-    filters = {
-        "needs": _checked_needs(needs), "reason": reason, "host": host, "field": field,
-        "min_confidence": min_confidence, "max_confidence": max_confidence,
-    }  # fmt: skip
+    filters = _filters(needs, reason, host, field, min_confidence, max_confidence)
     found = shared.backend().reviews(crawl, limit, **filters)
     if shared.printed({"records": found}):
         return
@@ -105,10 +102,7 @@ def many(
     if decision not in ("approve", "reject"):
         raise UsageError(f"Invalid decision {decision!r}. Use approve or reject.")
     used = shared.backend()
-    filters = {
-        "needs": _checked_needs(needs), "reason": reason, "host": host, "field": field,
-        "min_confidence": min_confidence, "max_confidence": max_confidence,
-    }  # fmt: skip
+    filters = _filters(needs, reason, host, field, min_confidence, max_confidence)
     found = used.reviews(crawl, limit, **filters)
     if not shared.as_json:
         _table(found, wide)
@@ -178,10 +172,16 @@ def undo_(
         _say_refused(done)
 
 
-def _checked_needs(needs: str | None) -> str | None:
+def _filters(
+    needs: str | None, reason: str | None, host: str | None, field: str | None, min_confidence: float | None,
+    max_confidence: float | None,
+) -> dict[str, Any]:  # fmt: skip
     if needs not in (None, "record", "field"):
         raise UsageError(f"Invalid --needs {needs!r}. Use record or field.")
-    return needs
+    return {
+        "needs": needs, "reason": reason, "host": host, "field": field, "min_confidence": min_confidence,
+        "max_confidence": max_confidence,
+    }  # fmt: skip
 
 
 def _table(found: list[dict[str, Any]], wide: bool) -> None:

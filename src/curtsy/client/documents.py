@@ -5,7 +5,7 @@ from __future__ import annotations
 from curtsy.client.backend import Document
 from curtsy.control import crawls as control
 from curtsy.control import schedules as scheduling
-from curtsy.control.crawl_request import CrawlRequest
+from curtsy.control.crawl_request import options_of
 from curtsy.core import clock
 from curtsy.core.model import Page, Schedule
 from curtsy.core.record import Record
@@ -22,9 +22,7 @@ _PAGE = (
 
 def of_status(found: control.Status) -> Document:
     crawl, counts = found.crawl, found.counts
-    names = [field.alias or name for name, field in CrawlRequest.model_fields.items() if name != "webhook_secret"]
-    values = {name: getattr(crawl, name) for name in names if hasattr(crawl, name)}
-    options = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    options = options_of(crawl)
     return {
         "id": crawl.id, "state": crawl.state.value, "reason": crawl.reason, "lane": crawl.lane.value,
         "name": crawl.name, "tags": list(crawl.tags), "owner": crawl.owner, "schedule": found.schedule,

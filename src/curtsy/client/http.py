@@ -45,7 +45,7 @@ class Client:
         return made
 
     def get(self, path: str, **query: Any) -> Any:
-        return self._request("GET", _with_query(path, query))
+        return self._request("GET", with_query(path, query))
 
     def post(self, path: str, body: Any = None) -> Any:
         return self._request("POST", path, None if body is None else json.dumps(body).encode())
@@ -54,7 +54,7 @@ class Client:
         return self._request("PATCH", path, json.dumps(body).encode())
 
     def delete(self, path: str, **query: Any) -> Any:
-        return self._request("DELETE", _with_query(path, query))
+        return self._request("DELETE", with_query(path, query))
 
     def items(self, path: str, **query: Any) -> Iterator[Any]:
         """Every item of a list, page by page."""
@@ -100,10 +100,10 @@ class Client:
                 self.read(answer.status, answer.read())
             yield answer
 
-    def blocks(self, path: str, **query: Any) -> Iterator[bytes]:
+    def blocks(self, path: str, headers: Mapping[str, str] | None = None, /, **query: Any) -> Iterator[bytes]:
         """The body of a download, in blocks as it arrives."""
         # The reader of these blocks may fail to write them: its errors must not look like errors of the server.
-        with self.stream("GET", _with_query(path, query), {}) as answer:
+        with self.stream("GET", with_query(path, query), headers or {}) as answer:
             while block := answer.read(_BLOCK):
                 yield block
 
@@ -150,8 +150,13 @@ class Client:
         raise _error(status, found if isinstance(found, dict) else {})
 
 
-def _with_query(path: str, query: Mapping[str, Any]) -> str:
-    values = {name: value for name, value in query.items() if value is not None}
+def with_query(path: str, query: Mapping[str, Any]) -> str:
+    """The path with the values that are given; booleans as in JSON."""
+    values = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in query.items()
+        if value is not None
+    }
     return f"{path}?{urlencode(values)}" if values else path
 
 

@@ -240,19 +240,15 @@ class LocalBackend:
             return documents.of_review(store, review.review_case(store, record))
 
     def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
-        fields = dict(decision)
-        who = fields.pop("by", None) or getpass.getuser()
+        made = _decision(decision)
         with self._store(looks=False) as store, closing(segments_of(self.settings)) as segments:
             parts = extraction.Parts(self.settings, store, segments)
-            review.decide(store, record, review.Decision(who=who, **fields), clock.now_ms(), parts)
+            review.decide(store, record, made, clock.now_ms(), parts)
             return documents.of_review(store, review.review_case(store, record))
 
     def decide_many(self, ids: list[int], decision: Mapping[str, Any]) -> Document:
-        fields = dict(decision)
-        who = fields.pop("by", None) or getpass.getuser()
         with self._store(looks=False) as store:
-            made = review.Decision(who=who, **fields)
-            return documents.of_many(review_queue.decide_many(store, ids, made, clock.now_ms()))
+            return documents.of_many(review_queue.decide_many(store, ids, _decision(decision), clock.now_ms()))
 
     def undo_review(self, record: int, by: str | None, note: str) -> Document:
         with self._store(looks=False) as store:
@@ -417,6 +413,13 @@ class LocalBackend:
     def _crawl(store: Store, id: str) -> Crawl:
         with store.read() as tx:
             return crawls.get(tx, id, members=False)
+
+
+def _decision(fields: Mapping[str, Any]) -> review.Decision:
+    """A decision of `by`, or of the person at this terminal."""
+    given = dict(fields)
+    who = given.pop("by", None) or getpass.getuser()
+    return review.Decision(who=who, **given)
 
 
 def _others(store: Store, crawl: Crawl) -> int:

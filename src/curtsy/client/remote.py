@@ -96,11 +96,7 @@ class RemoteBackend:
     def records(
         self, crawl: str, status: str = "published", low_confidence: bool | None = None, every_schema: bool = False
     ) -> Iterator[Document]:
-        query = {
-            "status": status,
-            "low_confidence": None if low_confidence is None else str(low_confidence).lower(),
-            "every_schema": "true" if every_schema else None,
-        }
+        query = {"status": status, "low_confidence": low_confidence, "every_schema": every_schema or None}
         return self._client.items(f"/v1/crawls/{word(crawl)}/records", **query)
 
     def reviews(self, crawl: str | None, limit: int, **filters: Any) -> list[Document]:
@@ -232,7 +228,7 @@ class RemoteBackend:
         query: dict[str, Any] = {
             "what": wanted.what, "format": wanted.format, "content": ",".join(wanted.content) or None,
             "partition_by": wanted.partition_by, "lists": wanted.lists if wanted.what == "tables" else None,
-            "csv_safe": "true" if wanted.csv_safe else None, "full_page": "true" if wanted.full_page else None,
+            "csv_safe": wanted.csv_safe or None, "full_page": wanted.full_page or None,
         }  # fmt: skip
         blocks = self._client.blocks(f"/v1/crawls/{id}/export", **query)
         n, files = writing.write_received(blocks, wanted, target)
@@ -240,10 +236,8 @@ class RemoteBackend:
 
     def bundle(self, crawl: str, target: Target) -> Document:
         id = self.crawl(crawl)["id"]
-        return {
-            "id": id,
-            "files": writing.write_received_bundle(self._client.blocks(f"/v1/crawls/{id}/bundle"), target),
-        }
+        blocks = self._client.blocks(f"/v1/crawls/{id}/bundle")
+        return {"id": id, "files": writing.write_received_bundle(blocks, target)}
 
     def _get(self, path: str, **query: Any) -> Document:
         found: Document = self._client.get(path, **query)

@@ -7,14 +7,11 @@ import http.client
 import json
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlencode
 
-from curtsy.client.http import Client, word
+from curtsy.client.http import Client, with_query, word
 from curtsy.core.errors import Unavailable
 
 T = TypeVar("T")
-#: bytes of a download in memory
-_BLOCK = 256 * 1024
 
 
 class Event(NamedTuple):
@@ -44,7 +41,7 @@ class Asked:
     ) -> Any:  # fmt: skip
         sent = None if body is None else json.dumps(_present(body)).encode()
         sent_headers = self._headers | {name: value for name, value in (headers or {}).items() if value is not None}
-        status, data = self._client.exchange(method, _with_query(path, query), sent, sent_headers)
+        status, data = self._client.exchange(method, with_query(path, query or {}), sent, sent_headers)
         if status not in accepted or kind == "json":
             return self._client.read(status, data, accepted)
         return data.decode("utf-8", "replace") if kind == "text" else data if kind == "bytes" else None
@@ -57,17 +54,15 @@ class Asked:
         headers: Mapping[str, str | None] | None = None,
     ) -> Iterator[Event]:  # fmt: skip
         sent_headers = self._headers | {name: value for name, value in (headers or {}).items() if value is not None}
-        with self._client.stream(method, _with_query(path, query), sent_headers) as answer:
+        with self._client.stream(method, with_query(path, query or {}), sent_headers) as answer:
             yield from _parsed(answer)
 
     def _events_async(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
         return _in_threads(self._events(*args, **kwargs))
 
-    def _blocks(self, method: str, path: str, query: Mapping[str, Any] | None = None) -> Iterator[bytes]:
+    def _blocks(self, _method: str, path: str, query: Mapping[str, Any] | None = None) -> Iterator[bytes]:
         """A download in blocks, as it arrives."""
-        with self._client.stream(method, _with_query(path, query), self._headers) as answer:
-            while block := answer.read(_BLOCK):
-                yield block
+        return self._client.blocks(path, self._headers, **(query or {}))
 
     def _blocks_async(self, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
         return _in_threads(self._blocks(*args, **kwargs))
@@ -84,13 +79,6 @@ async def _in_threads(items: Iterator[T]) -> AsyncIterator[T]:
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _with_query(path: str, query: Mapping[str, Any] | None) -> str:
-    values = {
-        name: str(value).lower() if isinstance(value, bool) else value for name, value in _present(query or {}).items()
-    }
-    return f"{path}?{urlencode(values)}" if values else path
 
 
 def _parsed(answer: http.client.HTTPResponse) -> Iterator[Event]:

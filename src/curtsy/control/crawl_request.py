@@ -92,6 +92,16 @@ class CrawlRequest(BaseModel):
         return value
 
 
+#: the fields as they are written, with `schema`
+FIELDS = tuple(field.alias or name for name, field in CrawlRequest.model_fields.items())
+
+
+def options_of(crawl: Crawl) -> dict[str, Any]:
+    """The options of a crawl as they are shown: without the secret of its webhook."""
+    values = {name: getattr(crawl, name) for name in FIELDS if name != "webhook_secret" and hasattr(crawl, name)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 def request_from(fields: Mapping[str, Any], named: str = "{}", **names: str) -> CrawlRequest:
     """A request of these fields; an error names invalid ones as `named` or `names` say, such as `--{}`."""
     try:

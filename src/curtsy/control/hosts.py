@@ -53,8 +53,3 @@ async def introduce(services: Services, host: str, lift: bool) -> None:
     await introduce_hosts(services.frontier, services.store, {host}, again=True, lift=lift)
     if lift:
         await services.frontier.make_retries_due(host)
-
-
-async def update_frontier(services: Services, host: str, *, lift: bool = False) -> bool:
-    """Return whether the frontier was updated at once; otherwise it reads the change from the store later."""
-    return await services.tell_frontier(lambda: introduce(services, host, lift))

@@ -280,7 +280,7 @@ def _nameless(tx: Any) -> list[str]:
 
 def _lift(tx: Any, host: str) -> None:
     hosts.lift(tx, host, _NEVER_MS)  # the delay after an earlier request stays
-    queues.recovered(tx, [host])
+    queues.mark(tx, answered={host})
     urls.clear_retry_delays(tx, host, clock.now_ms())
 
 

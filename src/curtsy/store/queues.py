@@ -239,11 +239,6 @@ def faults(tx: Connection, host: str = "") -> dict[str, tuple[str, int]]:
     return {row[0]: (row[1], row[2]) for row in tx.execute(_FAULTS, {"host": host})}
 
 
-def recovered(tx: Connection, hosts: Iterable[str]) -> None:
-    """These hosts have answered."""
-    mark(tx, answered=set(hosts))
-
-
 def failing_since(tx: Connection, before_ms: int) -> list[tuple[Queue, bool]]:
     """Open queues of running crawls whose host has failed since `before_ms` or longer, and whether it ever answered."""
     return sorted((Queue(*row[1:]), bool(row[0])) for row in tx.execute(_FAILING, {"before_ms": before_ms}))

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 from curtsy.tinyweb import accesslog
 from curtsy.tinyweb.facts import DOMAIN
@@ -92,9 +91,7 @@ class TinyWeb:
     def __enter__(self) -> TinyWeb:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

@@ -238,6 +238,12 @@ def endpoint(
     return declare
 
 
+def download(path: str, media_type: str, description: str, *, streamed: bool = False) -> Callable[[F], F]:
+    """Declare an endpoint that returns a file."""
+    media = Media(type=media_type, description=description, streamed=streamed)
+    return endpoint("GET", path, scope="read", answers={200: media})
+
+
 def _model(hint: Any) -> type[BaseModel] | None:
     """The model of an annotation `Model` or `Model | None`."""
     model: type[BaseModel] | None = next((one for one in get_args(hint) if one is not NoneType), hint)

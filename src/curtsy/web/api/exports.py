@@ -9,15 +9,10 @@ from curtsy.export import page_details, streams
 from curtsy.store import crawls
 from curtsy.web.models.exports import ExportQuery, PageDetails, ShowQuery
 from curtsy.web.problems import Problem
-from curtsy.web.routing import Call, Download, Media, check_id, endpoint
+from curtsy.web.routing import Call, Download, check_id, download, endpoint
 
 
-@endpoint(
-    "GET",
-    "/v1/crawls/{id}/export",
-    scope="read",
-    answers={200: Media(type="application/octet-stream", description="The file", streamed=True)},
-)
+@download("/v1/crawls/{id}/export", "application/octet-stream", "The file", streamed=True)
 def export_crawl(call: Call, id: str, query: ExportQuery) -> Download:
     """Export the pages, records, evidence or URLs of a crawl as a file, which is sent while it is made.
 
@@ -33,12 +28,7 @@ def export_crawl(call: Call, id: str, query: ExportQuery) -> Download:
     return Download(body=made.blocks, name=made.name)
 
 
-@endpoint(
-    "GET",
-    "/v1/crawls/{id}/bundle",
-    scope="read",
-    answers={200: Media(type="application/octet-stream", description="A zip file", streamed=True)},
-)
+@download("/v1/crawls/{id}/bundle", "application/octet-stream", "A zip file", streamed=True)
 def bundle_crawl(call: Call, id: str) -> Download:
     """Everything about a crawl to hand over, as a zip file: report, tables, audit, settings without secrets."""
     crawl = _crawl(call, id)

@@ -19,7 +19,7 @@ from curtsy.web.models.fields import since_to_ms
 from curtsy.web.models.pages import PageOf, PagesQuery, page_of
 from curtsy.web.paging import Page, decode, encode, invalid_cursor
 from curtsy.web.problems import Mistake, Problem
-from curtsy.web.routing import Call, Download, Media, endpoint
+from curtsy.web.routing import Call, Download, download, endpoint
 
 _PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
 #: a page may have many MB
@@ -94,12 +94,7 @@ def page(call: Call, id: str) -> PageOf:
     return page_of(found, crawl)
 
 
-@endpoint(
-    "GET",
-    "/v1/pages/{id}/content",
-    scope="read",
-    answers={200: Media(type="application/octet-stream", description="The stored body, decoded")},
-)
+@download("/v1/pages/{id}/content", "application/octet-stream", "The stored body, decoded")
 def content(call: Call, id: str) -> Download:
     """The stored body of a page, as an attachment, so that a browser does not show it as part of this site."""
     found, _ = _page(call, id)
@@ -107,12 +102,7 @@ def content(call: Call, id: str) -> Download:
     return Download(body=_body(call, found), name=f"{found.id}.{_ENDINGS.get(kind, 'bin')}")
 
 
-@endpoint(
-    "GET",
-    "/v1/responses/{id}/content",
-    scope="read",
-    answers={200: Media(type="application/octet-stream", description="The stored body, decoded")},
-)
+@download("/v1/responses/{id}/content", "application/octet-stream", "The stored body, decoded")
 def response_content(call: Call, id: str) -> Download:
     """The stored body of a redirect or an error, as an attachment; at most its first 64 KB are stored."""
     found = stored_response(call, id)
@@ -120,23 +110,13 @@ def response_content(call: Call, id: str) -> Download:
         return Download(body=segments.read(found.body).body, name=f"{found.id}.bin")
 
 
-@endpoint(
-    "GET",
-    "/v1/pages/{id}/text",
-    scope="read",
-    answers={200: Media(type="text/plain", description="The text, in UTF-8")},
-)
+@download("/v1/pages/{id}/text", "text/plain", "The text, in UTF-8")
 def page_text(call: Call, id: str) -> Download:
     """What a reader sees of a page, or the text of a document; empty for pictures and other files."""
     return _read(call, id, "text", "txt", "text/plain")
 
 
-@endpoint(
-    "GET",
-    "/v1/pages/{id}/markdown",
-    scope="read",
-    answers={200: Media(type="text/markdown", description="The Markdown, in UTF-8")},
-)
+@download("/v1/pages/{id}/markdown", "text/markdown", "The Markdown, in UTF-8")
 def page_markdown(call: Call, id: str) -> Download:
     """The main content of a page, or a whole document, as Markdown; empty for pictures and other files."""
     return _read(call, id, "markdown", "md", "text/markdown")
@@ -156,12 +136,7 @@ def _contents(call: Call, page: StoredPage, names: tuple[str, ...]) -> dict[str,
     return {name: content_of(name, body, page) for name in names}
 
 
-@endpoint(
-    "GET",
-    "/v1/pages/{id}/pictures/{number}",
-    scope="read",
-    answers={200: Media(type="image/png", description="The picture")},
-)
+@download("/v1/pages/{id}/pictures/{number}", "image/png", "The picture")
 def picture(call: Call, id: str, number: str) -> Download:
     """A page of a stored PDF as a picture, with at most 2.5 million dots. Pages count from 1.
 

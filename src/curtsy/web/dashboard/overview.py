@@ -6,8 +6,10 @@ import concurrent.futures
 import hashlib
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from flask import Response, render_template
 
@@ -22,6 +24,8 @@ from curtsy.store import crawls, dashboard_queries, pages, rates
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import charts
 from curtsy.web.dashboard.site import PageRequest, html, view
+
+T = TypeVar("T")
 
 #: running crawls that are shown
 _SHOWN = 8
@@ -98,18 +102,24 @@ class Overview:
 
 _openers = concurrent.futures.ThreadPoolExecutor(2, thread_name_prefix="overview")
 _lock = threading.Lock()
-_last: dict[int, tuple[float, Overview]] = {}
+#: backend -> query -> (time, result)
+_last: WeakKeyDictionary[BackendThread, dict[Any, tuple[float, Any]]] = WeakKeyDictionary()
 
 
 def current(backend: BackendThread) -> Overview:
     """The store is queried at most once a second, however many clients there are."""
     with _lock:
-        at, found = _last.get(id(backend), (0.0, None))
-        if found is None or time.monotonic() - at >= _FRESH_S:
-            found = _query(backend)
-            _last.clear()
-            _last[id(backend)] = (time.monotonic(), found)
-        return found
+        return _reused(_query, backend, _FRESH_S)
+
+
+def _reused(query: Callable[[BackendThread], T], backend: BackendThread, fresh_s: float) -> T:
+    """The last result of a query, or a new one after that time."""
+    known = _last.setdefault(backend, {})
+    if query not in known or time.monotonic() - known[query][0] >= fresh_s:
+        found = query(backend)
+        known[query] = (time.monotonic(), found)
+    result: T = known[query][1]
+    return result
 
 
 def _query(backend: BackendThread) -> Overview:
@@ -127,7 +137,7 @@ def _query(backend: BackendThread) -> Overview:
         shown = [
             _progress(tx, crawl, names.get(crawl.id), ledgers[crawl.n], now_ms, attended) for crawl in going[:_SHOWN]
         ]
-    causes = _causes(backend)
+    causes = _reused(_causes, backend, _CAUSES_S)
     lanes, workers, beat = _fleet(backend)
     return Overview(
         at_ms=now_ms,
@@ -144,18 +154,10 @@ def _query(backend: BackendThread) -> Overview:
     )
 
 
-_last_causes: dict[int, tuple[float, dict[str, int]]] = {}
-
-
 def _causes(backend: BackendThread) -> dict[str, int]:
     """Dead letters of all crawls by cause, as the crawls count them."""
-    at, found = _last_causes.get(id(backend), (0.0, {}))
-    if not at or time.monotonic() - at >= _CAUSES_S:
-        with backend.store.read() as tx:
-            found = dashboard_queries.dead_letters(tx)
-        _last_causes.clear()
-        _last_causes[id(backend)] = (time.monotonic(), found)
-    return found
+    with backend.store.read() as tx:
+        return dashboard_queries.dead_letters(tx)
 
 
 def _progress(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from curtsy.control.crawl_request import CrawlRequest, Tag, Tags, Title
+from curtsy.control.crawl_request import CrawlRequest, Tag, Tags, Title, options_of
 from curtsy.control.crawls import Status, usage_document
 from curtsy.core.model import INTERRUPTED, MOST_RENDER
 from curtsy.core.settings import Settings
@@ -170,9 +170,7 @@ def check_polite(options: CrawlRequest, settings: Settings, caller: Caller) -> N
 def status_of(status: Status, attended: bool) -> CrawlStatus:
     state = status.shown_state(attended)
     stopped = state == INTERRUPTED
-    names = [field.alias or name for name, field in CrawlRequest.model_fields.items() if name != "webhook_secret"]
-    values = {name: getattr(status.crawl, name) for name in names if hasattr(status.crawl, name)}
-    options = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+    options = options_of(status.crawl)
     return fill(
         CrawlStatus,
         status.crawl,

@@ -130,9 +130,9 @@ def request_kind(kind: str) -> str:
 
 def attempt_of(sent: Request, *, is_stored: bool) -> Attempt:
     return Attempt.model_validate({
-        "started": sent.start_ms, "duration_s": max(0, sent.end_ms - sent.start_ms) / 1000, "kind": request_kind(sent.kind),
-        "status": sent.status, "fault": sent.fault, "presumed": sent.nature == "presumed",
-        "response": f"{sent.fence:x}" if is_stored else None,
+        "started": sent.start_ms, "duration_s": max(0, sent.end_ms - sent.start_ms) / 1000,
+        "kind": request_kind(sent.kind), "status": sent.status, "fault": sent.fault,
+        "presumed": sent.nature == "presumed", "response": f"{sent.fence:x}" if is_stored else None,
     })  # fmt: skip
 
 

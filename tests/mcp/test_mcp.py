@@ -395,7 +395,7 @@ def test_a_search_is_bounded_and_says_so() -> None:
 def test_an_agent_learns_that_a_search_is_incomplete_and_continues_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("curtsy.mcp.server.SEARCHED_PAGES", 5)
+    monkeypatch.setattr("curtsy.mcp.tools.SEARCHED_PAGES", 5)
     settings = load(data_dir=tmp_path)
     with Store.open(settings.effective_store_url) as store, closing(Segments(settings.segments_dir)) as segments:
         made = stored.crawl(store)

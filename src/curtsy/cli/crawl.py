@@ -33,53 +33,57 @@ _SHORT = 13
 _SO_FAR = "The pages so far are in {}. A resumed crawl continues it."
 
 
+Resume = Annotated[str | None, typer.Option("--resume", metavar="ID", help="Resume a crawl: its id, or `last`.")]
+Processes = Annotated[int, typer.Option("--processes", min=1, max=256, metavar="N", help="Use N processes.")]
+GiveUp = Annotated[bool, typer.Option("--give-up", help="At the end, do not wait for hosts that do not answer.")]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        help="Export the pages: .jsonl, .csv, .parquet, .warc.gz or a folder.",
+        rich_help_panel="Output",
+    ),
+]
+Resolve = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--resolve",
+        metavar="HOST=ADDR:PORT",
+        help="Use this address, not DNS; * matches any text.",
+        rich_help_panel="Network",
+    ),
+]
+AllowPrivate = Annotated[
+    list[str] | None,
+    typer.Option("--allow-private", metavar="CIDR", help="Allow private addresses.", rich_help_panel="Network"),
+]
+Proxy = Annotated[
+    list[str] | None,
+    typer.Option("--proxy", metavar="URL", help="Use this proxy; may be repeated.", rich_help_panel="Network"),
+]
+ProxyDns = Annotated[
+    bool, typer.Option("--proxy-dns", help="Let the proxies of --proxy resolve names.", rich_help_panel="Network")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, only the summary.", rich_help_panel="Output")]
+
+
 @with_crawl_options
 def crawl(
     options: dict[str, Any],
     urls: Urls = None,
     from_: From = None,
-    resume: Annotated[
-        str | None, typer.Option("--resume", metavar="ID", help="Resume a crawl: its id, or `last`.")
-    ] = None,
-    processes: Annotated[int, typer.Option("--processes", min=1, max=256, metavar="N", help="Use N processes.")] = 1,
-    give_up: Annotated[
-        bool, typer.Option("--give-up", help="At the end, do not wait for hosts that do not answer.")
-    ] = False,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            metavar="PATH",
-            help="Export the pages: .jsonl, .csv, .parquet, .warc.gz or a folder.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
-    resolve: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--resolve",
-            metavar="HOST=ADDR:PORT",
-            help="Use this address, not DNS; * matches any text.",
-            rich_help_panel="Network",
-        ),
-    ] = None,
-    allow_private: Annotated[
-        list[str] | None,
-        typer.Option("--allow-private", metavar="CIDR", help="Allow private addresses.", rich_help_panel="Network"),
-    ] = None,
-    proxy: Annotated[
-        list[str] | None,
-        typer.Option("--proxy", metavar="URL", help="Use this proxy; may be repeated.", rich_help_panel="Network"),
-    ] = None,
-    proxy_dns: Annotated[
-        bool,
-        typer.Option("--proxy-dns", help="Let the proxies of --proxy resolve names.", rich_help_panel="Network"),
-    ] = False,
+    resume: Resume = None,
+    processes: Processes = 1,
+    give_up: GiveUp = False,
+    out: Out = None,
+    resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
+    proxy: Proxy = None,
+    proxy_dns: ProxyDns = False,
     config: Config = None,
     data_dir: DataDir = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Show no progress, only the summary.", rich_help_panel="Output")
-    ] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Crawl websites politely.

@@ -104,7 +104,8 @@ def _unfit(error: ValidationError) -> str:
 
 
 def _crawling(backend: Backend, crawler: backends.Crawler, limits: Limits) -> list[Tool]:
-    Pages, Seconds = Annotated[int, limits.pages_field], Annotated[float, limits.seconds_field]
+    Pages = Annotated[int, limits.pages_field]
+    Seconds = Annotated[float, limits.seconds_field]
 
     async def crawl(
         ctx: Context[Any, Any],
@@ -147,7 +148,8 @@ def _crawling(backend: Backend, crawler: backends.Crawler, limits: Limits) -> li
 
 
 def _fetching(backend: Backend, crawler: backends.Crawler, limits: Limits) -> list[Tool]:
-    Pages, Seconds = Annotated[int, limits.pages_field], Annotated[float, limits.seconds_field]
+    Pages = Annotated[int, limits.pages_field]
+    Seconds = Annotated[float, limits.seconds_field]
 
     async def scrape(
         ctx: Context[Any, Any],

@@ -362,7 +362,7 @@ def test_dead_letters_are_listed_by_what_they_are_and_replayed_once(store: Store
         assert failures.mark_replayed(tx, ["f1", "f2"], NOW) == 2
         assert failures.mark_replayed(tx, ["f1"], NOW) == 0
         assert failures.find(tx) == [rows[2]]
-        assert len(failures.find(tx, replayed=True)) == 3
+        assert tx.exec_driver_sql("SELECT count(*) FROM failures").scalar() == 3
 
 
 def test_urls_of_a_dead_host_are_dead_letters(store: Store, crawl: int) -> None:

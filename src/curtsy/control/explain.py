@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from curtsy.content.needs_browser import goes_directly
-from curtsy.control.explain_text import MEANINGS, about_host, about_silence, next_slot, sentences, when
+from curtsy.control.explain_text import MEANINGS, about_host, about_silence, next_slot, sentences
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.model import Crawl, Failure, HostState, Kind, Page, Request, RobotsState, UrlState
 from curtsy.core.observe import log
+from curtsy.core.times import timestamp
 from curtsy.frontier.inspect import HostSnapshot, snapshot
 from curtsy.rules import robots_policy
 from curtsy.rules.folding import Folding
@@ -201,19 +202,19 @@ def frontier_fields(seen: HostSnapshot | None) -> dict[str, Any] | None:
         return None
     leased = seen.leased_ms is not None or seen.lease_expiry_ms is not None
     return {
-        "at": when(seen.now_ms),
+        "at": timestamp(seen.now_ms),
         "queued_behind": seen.behind,
-        "delayed_until": when(seen.delayed_until_ms),
-        "leased_since": when(seen.leased_ms),
-        "lease_ends": when(seen.lease_expiry_ms),
+        "delayed_until": timestamp(seen.delayed_until_ms),
+        "leased_since": timestamp(seen.leased_ms),
+        "lease_ends": timestamp(seen.lease_expiry_ms),
         "owner": seen.owner if leased or seen.slots_out else None,
         "loaded": seen.loaded,
         "scan_pending": seen.scanning,
         "backlog": seen.backlog,
         "listed": seen.listed,
         "starved": seen.starved,
-        "host_due": when(seen.due_ms),
-        "host_blocked_until": when(seen.blocked_until_ms) if seen.blocked_until_ms > seen.now_ms else None,
+        "host_due": timestamp(seen.due_ms),
+        "host_blocked_until": timestamp(seen.blocked_until_ms) if seen.blocked_until_ms > seen.now_ms else None,
         "host_slots_out": seen.slots_out,
         "host_delay_s": seen.delay_ms / 1000,
     }
@@ -234,7 +235,7 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "redirect_target": row.target if row else None,
         "referrer": facts.referrer,
         "attempts": row.attempts if row else None,
-        "retry_at": when(row.retry_ms) if row and row.retry_ms else None,
+        "retry_at": timestamp(row.retry_ms) if row and row.retry_ms else None,
         "page": facts.page.id if facts.page else None,
         "response": facts.response.id if facts.response else None,
         "truncated": facts.page.truncated if facts.page else None,
@@ -274,7 +275,7 @@ def of_host(
     if needed:
         directly = ", so the next ones go straight to a browser" if goes_directly(needed, plain) else ""
         said.append(f"Of its last {needed + plain} checked pages, {needed} needed a browser{directly}.")
-    said += [f"robots.txt of {where}: {verdict}, fetched {when(at_ms)}." for where, at_ms, _, verdict in known]
+    said += [f"robots.txt of {where}: {verdict}, fetched {timestamp(at_ms)}." for where, at_ms, _, verdict in known]
     for crawl, queue in waiting:
         state_text = f"{queue.state}{f' ({queue.reason})' if queue.reason else ''}"
         said.append(f"Crawl {crawl.id} ({crawl.state}): its queue is {state_text}; {queue.added:,} URLs were added.")
@@ -286,7 +287,7 @@ def of_host(
         "host": asdict(state) if state else None,
         "fault": silent[0] if silent else None,
         "queues": fields,
-        "robots": [{"origin": where, "fetched_at": when(at), "verdict": v} for where, at, _, v in known],
+        "robots": [{"origin": where, "fetched_at": timestamp(at), "verdict": v} for where, at, _, v in known],
         "frontier": _of_host_only(frontier_fields(seen)),
     }
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from curtsy.core.document_facts import PROBLEMS, DocumentFacts
 from curtsy.core.model import Crawl, CrawlState, HostState, Kind, UrlState
+from curtsy.core.times import timestamp
 from curtsy.frontier.inspect import HostSnapshot
 from curtsy.rules.urls import Scope, origin
 
@@ -142,7 +142,7 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
         kept += about_document(facts.page.document)
     elif facts.page and facts.page.truncated:
         kept += " It is truncated: it exceeds the limits of the HTML parser, which did not read the rest."
-    said = [f"It is {row.state}{why and f' as{why}'}. Curtsy decided this at {when(row.settled_ms)}.{kept}"]
+    said = [f"It is {row.state}{why and f' as{why}'}. Curtsy decided this at {timestamp(row.settled_ms)}.{kept}"]
     return said + _about_target(facts) + _about_referrer(facts)
 
 
@@ -279,7 +279,7 @@ def _about_snapshot(seen: HostSnapshot | None) -> list[str]:
 
 def _place(seen: HostSnapshot) -> str:
     if seen.leased_ms is not None or seen.lease_expiry_ms is not None:
-        since = f" since {when(seen.leased_ms)}" if seen.leased_ms else ""
+        since = f" since {timestamp(seen.leased_ms)}" if seen.leased_ms else ""
         return f"A process holds it{since}{f' ({seen.owner})' if seen.owner else ''}: it is being fetched or stored."
     if seen.delayed_until_ms is not None:
         return f"The frontier retries it in {_span(seen.delayed_until_ms - seen.now_ms)}."
@@ -338,7 +338,7 @@ def about_silence(host: str, silent: tuple[str, int] | None, with_meaning: bool 
         return []
     fault, since_ms = silent
     meaning = MEANINGS.get(fault) if with_meaning else None
-    return [f"{host} has not answered since {when(since_ms)}: {fault}{f' ({meaning})' if meaning else ''}."]
+    return [f"{host} has not answered since {timestamp(since_ms)}: {fault}{f' ({meaning})' if meaning else ''}."]
 
 
 def _about_robots(facts: UrlFacts) -> list[str]:
@@ -355,14 +355,10 @@ def _about_robots(facts: UrlFacts) -> list[str]:
 
 def _about_requests(facts: UrlFacts) -> list[str]:
     return [
-        f"Requested {when(request.start_ms)}: {request.fault or request.status}, {request.end_ms - request.start_ms} ms"
-        f"{' (presumed)' if request.nature == 'presumed' else ''}."
+        f"Requested {timestamp(request.start_ms)}: {request.fault or request.status}, "
+        f"{request.end_ms - request.start_ms} ms{' (presumed)' if request.nature == 'presumed' else ''}."
         for request in facts.requests
     ]
-
-
-def when(at_ms: int | None) -> str | None:
-    return None if not at_ms else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _span(ms: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from curtsy.core.errors import UsageError
+from curtsy.core.file_locks import try_lock
 from curtsy.export.live_notes import Note
 from curtsy.export.tables import RowGroups, Tally
 from curtsy.export.targets import is_special, place, umask
@@ -27,11 +27,9 @@ def check_free(out: Path) -> None:
 
 
 def lock(fd: int, path: Path) -> None:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not try_lock(fd):
         os.close(fd)
-        raise UsageError(f"Another crawl is writing to {path}. Use another --out, or wait until it ends.") from None
+        raise UsageError(f"Another crawl is writing to {path}. Use another --out, or wait until it ends.")
 
 
 @contextmanager

@@ -7,7 +7,6 @@ has arrived. Pipes and devices are written directly, and symbolic links are foll
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from curtsy.core.errors import UsageError
+from curtsy.core.file_locks import try_lock
 from curtsy.store.objects import Objects
 from curtsy.store.segments import sync_folder
 
@@ -277,10 +277,8 @@ class LocalFolder:
         self._path.mkdir(parents=True, exist_ok=True)
         file = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(f"Another export is writing to {self._path}. Wait until it ends.") from None
+            if not try_lock(file):
+                raise UsageError(f"Another export is writing to {self._path}. Wait until it ends.")
             yield
         finally:
             os.close(file)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
-import fcntl
 import http.client
 import os
 import signal
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curtsy.core.errors import CurtsyError, UsageError
+from curtsy.core.file_locks import try_lock
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.services import backends
@@ -267,16 +267,14 @@ class only_one:
         self._file = (data_dir / "up.lock").open("a+")
 
     def __enter__(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(self._file.fileno()):
             self._file.seek(0)
             pid = self._file.read().strip()
             self._file.close()
             who = f" (process {pid})" if pid else ""
             raise UsageError(
                 f"`curtsy up` already runs in {self._data_dir}{who}. Stop it, or choose another --data-dir."
-            ) from None
+            )
         self._file.truncate(0)
         self._file.write(f"{os.getpid()}\n")
         self._file.flush()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from curtsy.services.valkey import open_lock
+from curtsy.core.file_locks import open_lock, try_lock
 
 _NAME = "crawling.lock"
 
@@ -40,9 +40,6 @@ def is_held(data_dir: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not try_lock(tried)
     finally:
         os.close(tried)
-    return False

@@ -25,11 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from curtsy.core.errors import MissingPart
+from curtsy.core.file_locks import open_lock, try_lock
 from curtsy.core.settings import LOCAL_MODEL, Settings
 from curtsy.extract.endpoint import Endpoint, ModelFault
 from curtsy.extract.llm import Budget, Cache, Model
 from curtsy.extract.model_calls import BatchQueue
-from curtsy.services.valkey import open_lock, tail, try_lock, watched
+from curtsy.services.valkey import tail, watched
 
 #: a server without users stops after this time; starting it takes less than a second
 GRACE_S = 15.0

@@ -27,6 +27,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from curtsy.core.errors import FrontierUnavailable, MissingPart
+from curtsy.core.file_locks import open_lock, try_lock
 
 #: sun_path holds 108 bytes with its closing zero on Linux, 104 elsewhere
 MAX_SOCKET_PATH = 103
@@ -271,20 +272,6 @@ def watched(
         told.readline()
         os.set_blocking(told.fileno(), False)
         yield lambda: told.read() == b""  # the watchdog closed it: it has ended, and so has the server
-
-
-def open_lock(path: Path) -> int:
-    """The process holds its locks as long as this descriptor is open."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def try_lock(fd: int) -> bool:
-    """Takes the lock exclusively, if no other process holds it."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _ask(path: Path, command: bytes) -> bytes:

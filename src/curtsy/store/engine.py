@@ -6,7 +6,6 @@ costs one fsync per commit (of some 200 pages), wall time and hardly any CPU.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import time
@@ -30,6 +29,7 @@ from curtsy.core.errors import (
     StoreUnwritable,
     UsageError,
 )
+from curtsy.core.file_locks import try_lock
 from curtsy.core.observe import count, log
 from curtsy.core.threads import in_thread
 from curtsy.store import crawl_events
@@ -172,8 +172,7 @@ class Store:
     @contextmanager
     def _file_lock(self, name: str, wait_s: float) -> Iterator[None]:
         with _opened(Path(f"{self._lock_folder}.{name}.lock")) as file:
-            # flock, not lockf: it belongs to the open file, so two threads exclude each other too.
-            _wait_for(lambda: _flock(file.fileno()), name, wait_s)
+            _wait_for(lambda: try_lock(file.fileno()), name, wait_s)
             yield
 
     @contextmanager
@@ -359,14 +358,6 @@ def _opened(path: Path) -> BinaryIO:
         raise StoreUnwritable(
             f"The folder of the database cannot be written: {error}. Fix its permissions or disk."
         ) from error
-
-
-def _flock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _wait_for(attempt: Callable[[], bool], name: str, wait_s: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import csv
 import errno
 import gzip
@@ -24,7 +25,6 @@ from warcio.archiveiterator import ArchiveIterator
 from curtsy.cli import main
 from curtsy.core.model import Crawl, CrawlState, Failure, Kind, NewUrl, Page, Request, RobotsState
 from curtsy.export import pages as export
-from curtsy.export import targets
 from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, failures, hosts, pages, queues, requests, urls
 from curtsy.store.engine import Store
@@ -316,11 +316,14 @@ def test_a_place_that_is_full_is_named(run: Run, crawled: Path) -> None:
 def test_a_folder_that_is_full_is_named(
     run: Run, crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full_disk(path: str, mode: str) -> Any:
-        assert path.endswith(".md")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    real = builtins.open
 
-    monkeypatch.setattr(targets, "open", full_disk, raising=False)
+    def full_disk(path: Any, *given: Any, **named: Any) -> Any:
+        if str(path).endswith(".md"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, *given, **named)
+
+    monkeypatch.setattr(builtins, "open", full_disk)
     out = tmp_path / "pages"
     full = run("export", "--out", str(out), "--format", "markdown")
     assert full.code == 4

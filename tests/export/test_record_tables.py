@@ -107,7 +107,8 @@ def shop(store: Store) -> Crawl:
     """A crawl with one published and one held record."""
     crawl = stored.crawl(store, **plan.crawl_fields(SCHEMA))
     published = record_of(crawl, DATA, fields=FIELDS, confidence={"share": 0.5}, scores={"total": 61.5})
-    store.run(records.insert, [published, record_of(crawl, {"name": "held"}, ordinal=1, status="held")])
+    store.run(records.add, published)
+    store.run(records.add, record_of(crawl, {"name": "held"}, ordinal=1, status="held"))
     return crawl
 
 
@@ -242,7 +243,7 @@ def test_an_export_without_records_says_why(export: Export, store: Store, tmp_pa
     assert (code, "has no schema" in err, "curtsy extract --crawl" in err) == (2, True, True)
     crawl = stored.crawl(store, **plan.crawl_fields(SCHEMA))
     assert "has no records" in export("--records", "--out", "t.csv")[2]
-    store.run(records.insert, [record_of(crawl, {"name": "x"}, status="held")])
+    store.run(records.add, record_of(crawl, {"name": "x"}, status="held"))
     code, _, err = export("--records", "--out", "t.csv")
     assert (code, "1 need a decision" in err, "curtsy review list" in err) == (2, True, True)
     assert not list(tmp_path.glob("t*.csv"))

@@ -305,4 +305,4 @@ def test_pausing_and_cancelling_rest_the_stages(folder: CrawlFolder) -> None:
         store.run(crawls.set_state, 1, CrawlState.CANCELLED, "cancelled", 1)
         assert stages.sweep(store, settings) == []
         with store.read() as tx:
-            assert records.count(tx, 1) == 0
+            assert records.counts(tx, 1, None) == {}

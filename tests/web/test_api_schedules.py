@@ -166,7 +166,8 @@ def crawled(store: Store, id: str, bodies: dict[str, int], schedule: int | None 
             )
             for page in rows
         ]  # fmt: skip
-        records.insert(tx, made)
+        for record in made:
+            records.add(tx, record)
         return crawl.n
 
 

@@ -390,7 +390,7 @@ class LocalBackend:
         progress: Callable[[int], None] | None = None,
     ) -> Document:
         with self._store() as store, closing(segments_of(self.settings)) as segments:
-            found = self._with_members(store, crawl)
+            found = self._crawl(store, crawl, members=True)
             rows = PageRows(store, segments, found, wanted.content, limits_of(self.settings), progress)
             n, files = writing.write(rows, wanted, target, incremental=incremental)
             held = _held(store, found) if wanted.what in ("records", "tables") else 0
@@ -399,20 +399,15 @@ class LocalBackend:
 
     def bundle(self, crawl: str, target: Target) -> Document:
         with self._store() as store, closing(segments_of(self.settings)) as segments:
-            found = self._with_members(store, crawl)
+            found = self._crawl(store, crawl, members=True)
             audit = bundles.audit_of(store, self.settings, found)
             files = bundles.write(PageRows(store, segments, found), target, audit)
             return {"id": found.id, "files": files, "held": _held(store, found)}
 
     @staticmethod
-    def _with_members(store: Store, id: str) -> Crawl:
+    def _crawl(store: Store, id: str, members: bool = False) -> Crawl:
         with store.read() as tx:
-            return crawls.get(tx, id)
-
-    @staticmethod
-    def _crawl(store: Store, id: str) -> Crawl:
-        with store.read() as tx:
-            return crawls.get(tx, id, members=False)
+            return crawls.get(tx, id, members=members)
 
 
 def _decision(fields: Mapping[str, Any]) -> review.Decision:

@@ -119,11 +119,6 @@ def _replaces(record: Record, before: Record, again: bool) -> bool:
     return again and not (_says_the_same(before, record) and before.failure == record.failure)
 
 
-def insert(tx: Connection, rows: Iterable[Record]) -> int:
-    """Write records, except those whose key exists; returns how many were new."""
-    return sum(add(tx, row) is not None for row in rows)
-
-
 def newest(tx: Connection, of: Record) -> Record | None:
     """The newest version of the record with the same key."""
     locked = " FOR UPDATE" if is_postgresql(tx) else ""
@@ -274,12 +269,6 @@ def _in_states(statuses: Collection[str]) -> str:
     known = [word for word in ("published", "held", "rejected", "superseded") if word in statuses]
     listed = ", ".join(f"'{word}'" for word in known)
     return f"status = {listed}" if len(known) == 1 else f"status IN ({listed or 'NULL'})"
-
-
-def count(tx: Connection, crawl: int, statuses: Collection[str] = ()) -> int:
-    more = f" AND {_in_states(statuses)}" if statuses else ""
-    query = text(f"SELECT count(*) FROM records WHERE crawl = :crawl{more}")
-    return int(tx.execute(query, {"crawl": crawl}).scalar_one())
 
 
 def counts(tx: Connection, crawl: int, schema_hash: str | None) -> dict[str, int]:

@@ -34,6 +34,16 @@ def test_paragraphs_without_links_are_content_though_they_are_named_as_a_search(
     assert "2: The workshop" in text
 
 
+def test_the_results_of_a_search_are_content_and_its_fields_are_not() -> None:
+    results = "".join(f'<div class="item"><a href="/p{n}">Clock number {n}</a> <b>{n}5 €</b></div>' for n in range(12))
+    text = page(
+        f"""<div><div class="search-options">Search again here</div><h1>Clocks</h1><p>{SENTENCE * 3}</p></div>
+        <div id="C3_SearchResults">{results}</div>"""
+    ).main_text()
+    assert "Clock number 11" in text
+    assert "Search again" not in text
+
+
 @pytest.mark.parametrize("name", ["search-box", "cookie-info", "footer-note"])
 def test_short_texts_and_notices_are_left_out_by_their_names(name: str) -> None:
     text = page(

@@ -94,11 +94,12 @@ _HEADER = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[_:./-]+")
 #: `no-sidebar`, `has-sidebar` and `node-no-sidebar` describe the page around the element; an `ad` with details is an
-#: entry of classified advertisements. Each has a hyphen
+#: entry of classified advertisements; results of a search are what a page lists. Each has a hyphen
 _ABOUT_PAGE = re.compile(
     r"(?:^|[\s-])(?:no|not|has|with|without|hide|show)-\S*|(?:text|bg|border|badge|link)-secondary"
     r"|(?:^|(?<=[\s-]))ads?-(?=(?:details?|titles?|desc|description|prices?|contents?|infos?|lists?|listing|subject|view)(?:$|[\s-]))"
     r"|(?:^|(?<=[\s-]))(?:list|listings?|classifieds?)-ads?(?=$|[\s-])"
+    r"|(?:^|(?<=[\s-]))search-(?:results?|hits?|entry|entries)(?=$|[\s\d-])"
 )
 
 

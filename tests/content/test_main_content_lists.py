@@ -44,6 +44,14 @@ def test_the_results_of_a_search_are_content_and_its_fields_are_not() -> None:
     assert "Search again" not in text
 
 
+def test_a_large_menu_stays_out_beside_a_list_without_prose() -> None:
+    topics = "".join(f'<li><a href="/t{n}">Topic of clocks number {n}</a></li>' for n in range(400))
+    items = "".join(f'<div class="product"><a href="/p{n}">Wall clock model {n}</a></div>' for n in range(40))
+    text = page(f'<div id="leftNav"><ul>{topics}</ul></div><div><h1>Clocks</h1>{items}</div>').main_text()
+    assert "Wall clock model 39" in text
+    assert "Topic of clocks" not in text
+
+
 @pytest.mark.parametrize("name", ["search-box", "cookie-info", "footer-note"])
 def test_short_texts_and_notices_are_left_out_by_their_names(name: str) -> None:
     text = page(

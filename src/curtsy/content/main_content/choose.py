@@ -26,6 +26,9 @@ _ENOUGH_PROSE = 300
 _ENOUGH = 0.25
 #: letters of a short text
 _LEAST_TEXT = 150
+#: letters of a list, and share of links in a menu
+_LEAST_LIST = 500
+_LEAST_MENU = 0.9
 #: labels outside of forms are fields to filter a list, or to choose a product, on other pages
 _WITH_FREE_LABELS = frozenset((PageType.ARTICLE, PageType.SERVICE, PageType.DOCUMENTATION))
 
@@ -84,9 +87,14 @@ def _is_offer(page: Outline, heading: int | None, found: Choice) -> bool:
 
 
 def _is_menu_added(found: Choice, wider: Choice, effort: Effort) -> bool:
-    """Whether names were right: what they leave out consists of links, and there is some text without it."""
+    """Whether names were right: what they leave out consists of links, and there is some text or a list without it."""
+    if effort is not Effort.TAGS_ONLY:
+        return False
     plain, more = found.letters - found.linked, wider.letters - wider.linked
-    return effort is Effort.TAGS_ONLY and plain >= _LEAST_TEXT and more < 2 * plain
+    if plain >= _LEAST_TEXT and more < 2 * plain:
+        return True
+    added = wider.letters - found.letters
+    return found.letters >= _LEAST_LIST and wider.linked - found.linked > _LEAST_MENU * added
 
 
 def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) -> Choice:

@@ -52,6 +52,20 @@ def test_a_large_menu_stays_out_beside_a_list_without_prose() -> None:
     assert "Topic of clocks" not in text
 
 
+def test_boxes_that_have_the_text_of_all_items_are_content_whatever_their_name() -> None:
+    cards = "".join(
+        f"""<article><a href="/{n}">Entry {n}</a><div class="cardPopup color{n}">
+        <p>{n}: {SENTENCE * 3}</p></div></article>"""
+        for n in range(6)
+    )
+    banner = f'<div class="popup"><p>Sign up now. {SENTENCE}</p></div>'
+    first = f'<article><a href="/first">First</a><p>First: {SENTENCE * 4}</p></article>'
+    text = page(f'<div class="main-content">{first}{cards}</div>{banner}').main_text()
+    assert "0: The workshop" in text
+    assert "5: The workshop" in text
+    assert "Sign up now" not in text
+
+
 @pytest.mark.parametrize("name", ["search-box", "cookie-info", "footer-note"])
 def test_short_texts_and_notices_are_left_out_by_their_names(name: str) -> None:
     text = page(

@@ -7,6 +7,7 @@ prose, or its title, is never left out by its names alone: themes name wrappers 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from curtsy.content.main_content import names, phrases
@@ -50,6 +51,9 @@ _LEAST_PARAGRAPHS = 2
 #: letters of prose, and share of links, of a text that is named as a control
 _LEAST_CONTROL_TEXT = 200
 _MOST_LINKED_CONTROL = 0.1
+#: boxes with the same name, in as many items, and their share of the page's prose together
+_LEAST_BOXES = 3
+_LEAST_BOXED = 0.5
 #: letters of a column of facts
 _LEAST_FACTS = 100
 #: more headings are those of teasers; share of a list in it
@@ -96,6 +100,7 @@ class Frame:
         self._letters = page.elements[0].letters or 1.0
         self._titles = _titles(page, heading)
         self._judged = _judged(page.elements)
+        self._box_names = _box_names(page.elements)
         self._marked_texts = [
             number
             for number, element in enumerate(page.elements)
@@ -198,13 +203,19 @@ class Frame:
             return self._is_last(number, element) and names.is_footer(element.names)
         if element.letters > _MOST_LETTERS * self._letters and element.link_density < _MOST_LINKED_LIST:
             return False
-        if part is Part.FRAME and element.prose > 0 and _is_no_control(element):
+        if part is Part.FRAME and element.prose > 0 and (_is_no_control(element) or self._is_text_box(number, element)):
             return False
         if part in (Part.FRAME, Part.SIDEBAR) and element.prose > 0 and names.is_content(element.names):
             return False
         if element.prose > 0 and element.link_density < _MOST_LINKED_TEXT and self._is_part_of_text(number, element):
             return False
         return not self._holds_title(number)
+
+    def _is_text_box(self, number: int, element: Element) -> bool:
+        """Whether an element is a box in an item, whose name all boxes with the text of items have: `cardOverlay`."""
+        if element.names.split()[0] not in self._box_names or element.link_density > _MOST_LINKED_TEXT:
+            return False
+        return self._is_in_content(number)
 
     def _has_facts(self, number: int, element: Element) -> bool:
         """Whether a column beside a text is a part of it: one heading or two, or a list, without links."""
@@ -298,6 +309,19 @@ def _judged(elements: list[Element]) -> list[int]:
         ):
             found.append(number)
     return found
+
+
+def _box_names(elements: list[Element]) -> frozenset[str]:
+    """Return first names of the frame whose elements together have most of the page's prose."""
+    prose: defaultdict[str, float] = defaultdict(float)
+    times: Counter[str] = Counter()
+    for element in elements:
+        if element.prose > 0 and element.part is Part.FRAME:
+            name = element.names.split()[0]
+            prose[name] += element.prose
+            times[name] += 1
+    least = _LEAST_BOXED * elements[0].prose
+    return frozenset(name for name, count in times.items() if count >= _LEAST_BOXES and prose[name] > least)
 
 
 def _titles(page: Outline, heading: int | None) -> list[int]:

@@ -52,6 +52,19 @@ def test_a_large_menu_stays_out_beside_a_list_without_prose() -> None:
     assert "Topic of clocks" not in text
 
 
+@pytest.mark.parametrize(("url", "is_alone"), [("/2024/05/a-song", True), ("/2024/05/", False), ("/songs", False)])
+def test_a_short_entry_of_a_blog_stays_alone_beside_a_long_archive(url: str, is_alone: bool) -> None:
+    song = "<br>".join(f"The clock {n} of the tower" for n in range(12))
+    archive = "".join(f'<li><a href="/m{n}">Songs of an old singer</a> ({n} songs)</li>' for n in range(150))
+    text = page(
+        f'<div class="post"><h3>A song</h3><div>{song}</div></div><div class="sidebar"><ul>{archive}</ul></div>',
+        title="A song",
+        url=f"https://blog.test{url}",
+    ).main_text()
+    assert "The clock 11 of the tower" in text
+    assert ("Songs of an old singer" not in text) == is_alone
+
+
 def test_boxes_that_have_the_text_of_all_items_are_content_whatever_their_name() -> None:
     cards = "".join(
         f"""<article><a href="/{n}">Entry {n}</a><div class="cardPopup color{n}">

@@ -68,6 +68,8 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
             break
         if effort is Effort.TAGS_ONLY and _is_offer(page, heading, found):
             break
+        if signs.is_dated and found.letters - found.linked >= _LEAST_TEXT and _is_chosen(page, heading, found):
+            break  # a short entry of a blog beside its archive
         wider = _choose(page, heading, signs, effort)
         if wider.letters > 2 * found.letters and not _is_menu_added(found, wider, effort):
             found = wider
@@ -76,14 +78,15 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
 
 def _is_offer(page: Outline, heading: int | None, found: Choice) -> bool:
     """Whether names were right: little is left of the page of a product, but its title and its price."""
-    if (
-        found.type is not PageType.PRODUCT
-        or heading is None
-        or not any(root <= heading < page.elements[root].stop for root in found.roots)
-    ):
+    if found.type is not PageType.PRODUCT or not _is_chosen(page, heading, found):
         return False
     last = page.elements[found.roots[-1]]
     return has_price(page.text[last.start : last.end])
+
+
+def _is_chosen(page: Outline, heading: int | None, found: Choice) -> bool:
+    """Whether the title of the page is in what was found."""
+    return heading is not None and any(root <= heading < page.elements[root].stop for root in found.roots)
 
 
 def _is_menu_added(found: Choice, wider: Choice, effort: Effort) -> bool:

@@ -62,6 +62,8 @@ _COLLECTION_URL = re.compile(
     r"/(?:collections?|category|categories|categoria|kategorie|shop|store|c|catalog|catalogue|products)"
     r"(?:/[^/?]*+)?/?(?:\?|$)"
 )
+#: `/2024/05/an-entry`, `/2024/05/31/an-entry`; an archive has no name after the date
+_DATED_URL = re.compile(r"/(?:19|20)[0-9]{2}/[01]?[0-9]/(?:[0-3]?[0-9]/)?[^/?#]*[a-z]")
 _PRODUCT_URL = re.compile(r"/(?:products?|item|dp|p|produkt|producto|produit)/[^/?]")
 _DOC_GENERATORS = (
     *("sphinx", "mkdocs", "docusaurus", "javadoc", "doxygen", "gitbook", "vuepress", "asciidoctor", "docbook"),
@@ -87,6 +89,11 @@ class Signs:
     @property
     def is_article(self) -> bool:
         return not self.types.isdisjoint(_ARTICLES) or self.declared in ("article", "news", "blog", "og:article")
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether the URL has a day or a month and then a name: an entry of a blog, not a list of entries."""
+        return _DATED_URL.search(self.url) is not None
 
     @property
     def is_recipe(self) -> bool:

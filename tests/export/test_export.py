@@ -41,6 +41,7 @@ from curtsy.export.request import ExportRequest
 from curtsy.export.tables import Format
 from curtsy.export.targets import LocalFolder, target_of
 from curtsy.store import pages, records
+from curtsy.store.engine import Store
 from curtsy.store.warc import warc_date
 
 with warnings.catch_warnings():
@@ -695,3 +696,19 @@ def test_markdown_is_the_main_content_or_the_full_page(stored: StoredPages, tmp_
     texts = [file.read_text("utf-8") for file in sorted(tmp_path.glob("*/a.test/*.md"))]
     assert len(texts) == 4
     assert all("**geese**" in text and ("Menu" in text) == full_page for text in texts)
+
+
+def test_only_a_revisit_needs_a_transaction_of_its_own(
+    stored: StoredPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored.add(5)
+    read, opened = Store.read, 0
+
+    def counted(store: Store) -> Any:
+        nonlocal opened
+        opened += 1
+        return read(store)
+
+    monkeypatch.setattr(Store, "read", counted)
+    assert write(stored, tmp_path / "markdown", Format.MARKDOWN) == 5
+    assert opened == 2  # the pages, and that there are no more

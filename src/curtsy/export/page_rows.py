@@ -20,7 +20,7 @@ from curtsy.store.engine import Store
 from curtsy.store.responses import Response
 from curtsy.store.rows import settled_to
 from curtsy.store.segment_places import open_segments
-from curtsy.store.segments import SegmentStore, read_page
+from curtsy.store.segments import SegmentStore, read_without_transaction
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -113,8 +113,7 @@ class PageRows:
         return row | self._content(page) if self.content else row
 
     def _content(self, page: Page) -> dict[str, str | None]:
-        with self.store.read() as tx:
-            record = read_page(tx, self.segments, page)
+        record = read_without_transaction(self.store, self.segments, page)
         if record is None:
             return dict.fromkeys(self.content)
         return {name: content_of(name, record.body, page, self.limits) for name in self.content}

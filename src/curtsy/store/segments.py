@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sqlalchemy import Connection
 
@@ -21,6 +21,9 @@ from curtsy.core.model import BodyRef, Page
 from curtsy.core.observe import log
 from curtsy.store import pages, warc
 from curtsy.store.warc import Packed, WarcItem, WarcRecord
+
+if TYPE_CHECKING:
+    from curtsy.store.engine import Store
 
 _SUFFIX = ".warc.gz"
 #: a file not yet locked by its writer; no other process reads it
@@ -79,11 +82,26 @@ def pack(name: str, start: int, items: Sequence[WarcItem | Packed]) -> tuple[lis
 
 def read_page(tx: Connection, segments: SegmentStore, page: Page) -> WarcRecord | None:
     """The stored response of a page; a revisit has its own headers and the body that it refers to."""
-    if page.body is None:
-        return None
-    record = segments.read(page.body)
-    if record.type != "revisit" or page.same_as is None:
+    record = None if page.body is None else segments.read(page.body)
+    return record if record is None or not _is_revisit(record, page) else _original(tx, segments, page, record)
+
+
+def read_without_transaction(store: Store, segments: SegmentStore, page: Page) -> WarcRecord | None:
+    """Return what `read_page` returns; only a revisit costs a transaction."""
+    record = None if page.body is None else segments.read(page.body)
+    if record is None or not _is_revisit(record, page):
         return record
+    with store.read() as tx:
+        return _original(tx, segments, page, record)
+
+
+def _is_revisit(record: WarcRecord, page: Page) -> bool:
+    return record.type == "revisit" and page.same_as is not None
+
+
+def _original(tx: Connection, segments: SegmentStore, page: Page, record: WarcRecord) -> WarcRecord:
+    """Return a revisit with the body that it refers to."""
+    assert page.same_as is not None
     original = pages.by_id(tx, page.same_as)
     if original is None or original.body is None:
         raise Damaged(f"The body of {page.url} is that of page {page.same_as}, which is gone.")

@@ -66,11 +66,10 @@ class Document:
     nodes: list[LexborNode]
     #: their tags
     tags: list[str | None]
-    #: their attributes
-    attributes: list[dict[str, str | None]]
     tree: LexborHTMLParser
     #: parts of the page are missing: it exceeds the limits of parser_limits.py
     truncated: bool = False
+    _attributes: list[dict[str, str | None]] | None = field(default=None, init=False, repr=False, compare=False)
     _page_tree: PageTree | None = field(default=None, init=False, repr=False, compare=False)
     _visible: VisibleText | None = field(default=None, init=False, repr=False, compare=False)
     _main: MainContent | None = field(default=None, init=False, repr=False, compare=False)
@@ -84,11 +83,10 @@ class Document:
         root = tree.root
         nodes = [] if root is None else _select(root)
         tags = [node.tag for node in nodes]
-        attributes = [node.attributes for node in nodes]
         head = _Head(agent)
-        for at, tag in enumerate(tags):
+        for node, tag in zip(nodes, tags, strict=True):
             if tag != "a":
-                head.read(tag, nodes[at], attributes[at])
+                head.read(tag, node, node.attributes)
         base_url = base_url_of(head.base, url)
         refresh = None if head.refresh is None else normalise(head.refresh, base_url)
         return cls(
@@ -104,10 +102,16 @@ class Document:
             leads_on=head.leads_on and refresh is not None,
             nodes=nodes,
             tags=tags,
-            attributes=attributes,
             tree=tree,
             truncated=truncated,
         )
+
+    @property
+    def attributes(self) -> list[dict[str, str | None]]:
+        """The attributes of the nodes."""
+        if self._attributes is None:
+            self._attributes = [node.attributes for node in self.nodes]
+        return self._attributes
 
     def page_tree(self) -> PageTree:
         """Return the tree with the visibility of its elements, and where streamed content belongs."""

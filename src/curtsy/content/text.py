@@ -101,9 +101,10 @@ def read(
         if tag == "-text":
             write(node.text_content or "")
         else:
+            meaning = meaning_of(tag)
             if elements is not None:
-                if tag[:1] == "-":
-                    pass  # a mark of visibility
+                if meaning == _MARK:
+                    pass  # no element
                 elif entering:
                     elements.enter(node, tag, writer.size)
                 else:
@@ -113,7 +114,6 @@ def read(
                     starts.append(writer.size)
                 else:
                     spans.append(Span(node, starts.pop(), writer.size, len(starts)))
-            meaning = meaning_of(tag)
             if meaning is not None:
                 if meaning == _BLOCK:
                     if not writer.at_cell_start:

@@ -6,8 +6,10 @@ Everything is counted once, in one pass from the leaves to the root, so that the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
@@ -47,7 +49,7 @@ class Element:
         self.parent = parent
         self.attributes = attributes
         #: its class and id, and what they say
-        if attributes:
+        if "class" in attributes or "id" in attributes:
             self.names = names = names_of(tag, attributes)
             self.part = part_of(names) if len(names) > 1 else Part.UNKNOWN
         else:
@@ -104,62 +106,87 @@ class _Elements:
         self._open = [-1]
 
     def enter(self, node: LexborNode, tag: str, at: int) -> None:
+        elements = self.elements
         above = self._open[-1]
         element = Element(node, tag, at, above, node.attributes)
-        number = len(self.elements)
+        number = len(elements)
         if above >= 0:
-            siblings = self.elements[above].children
+            siblings = elements[above].children
             element.position = len(siblings)
             siblings.append(number)
-        self.elements.append(element)
+        elements.append(element)
         self._open.append(number)
 
     def leave(self, at: int) -> None:
-        element = self.elements[self._open.pop()]
+        elements = self.elements
+        element = elements[self._open.pop()]
         element.end = at
-        element.stop = len(self.elements)
-        if element.tag == "a":
+        element.stop = len(elements)
+        tag = element.tag
+        if tag == "a":
             element.links = 1
-        elif element.tag in _HEADINGS:
+        elif tag in _HEADINGS:
             element.headings += 1
-        elif element.tag == "img":
+        elif tag == "img":
             element.images = 1
         if element.parent >= 0 and (element.links or element.headings or element.images):
-            above = self.elements[element.parent]
+            above = elements[element.parent]
             above.links += element.links
             above.headings += element.headings
             above.images += element.images
 
 
+class _Line(NamedTuple):
+    """A line with prose; the letters of prose before it and up to its end."""
+
+    start: int
+    end: int
+    before: float
+    after: float
+
+    def up_to(self, position: int) -> float:
+        """Letters of prose before a position up to the end of the line."""
+        if position <= self.start:
+            return self.before
+        return self.before + min(1.0, (position - self.start) / (self.end - self.start)) * (self.after - self.before)
+
+
 def _count(elements: list[Element], text: str) -> None:
-    for element in elements:
-        if element.start < element.end and text[element.start].isspace():
-            element.start += 1  # the separator before it
     factor = _DENSE if _is_dense(text) else 1.0
-    full = [element for element in elements if element.end > element.start]
-    linked, written = _sums(full, text, factor)
-    for element in full:
+    for element in elements:
         start, end = element.start, element.end
-        element.letters = (end - start) * factor
-        element.linked = (linked[end] - linked[start]) * factor
-        prose = written[end] - written[start]
-        if prose > 0.0:
-            element.prose = prose
+        if start < end:
+            if text[start].isspace():
+                element.start = start = start + 1  # the separator before it
+            element.letters = (end - start) * factor
+    links = _count_links(elements, factor)
+    _count_prose(elements, _lines(text, links, factor))
 
 
 def _is_dense(text: str) -> bool:
     return not text.isascii() and len(_DENSE_CHARS.findall(text)) > 0.3 * len(text)
 
 
-def _links(full: list[Element]) -> list[tuple[int, int]]:
-    """Return where the outermost links begin and end."""
-    found: list[tuple[int, int]] = []
-    end = 0
-    for element in full:
-        if element.tag == "a" and element.start >= end and _is_link(element):
-            end = element.end
-            found.append((element.start, end))
-    return found
+def _count_links(elements: list[Element], factor: float) -> list[tuple[int, int]]:
+    """Count the letters of links in each element; return where the outermost links begin and end."""
+    links: list[tuple[int, int]] = []
+    #: characters of outermost links before each element
+    before: list[int] = []
+    total = link_end = 0
+    for element in elements:
+        before.append(total)
+        if element.start < link_end:
+            element.linked = element.letters  # within a link
+        elif element.tag == "a" and element.letters and _is_link(element):
+            link_end = element.end
+            total += link_end - element.start
+            links.append((element.start, link_end))
+    before.append(total)
+    for element, linked_before in zip(elements, before, strict=False):
+        linked = before[element.stop] - linked_before
+        if linked:
+            element.linked = linked * factor
+    return links
 
 
 def _is_link(element: Element) -> bool:
@@ -168,41 +195,41 @@ def _is_link(element: Element) -> bool:
     return bool(href) and not (str(href).startswith("#") and element.end - element.start <= _FOOTNOTE)
 
 
-def _sums(full: list[Element], text: str, factor: float) -> tuple[dict[int, int], dict[int, float]]:
-    """Return the characters of links, and the letters of prose, before the positions where elements begin and end."""
-    # Elements share positions, and sorted positions need no search for their line and link.
-    positions = {element.start for element in full}
-    positions.update([element.end for element in full])
-    links = _links(full)
-    linked: dict[int, int] = {}
-    written: dict[int, float] = {}
-    linked_before = _LinkCount(links).before
-    lines = _lines(text, links, factor)
-    start, end, before, after = next(lines)
-    for position in sorted(positions):
-        while position > end:
-            start, end, before, after = next(lines)
-        linked[position] = linked_before(position)
-        if after == before:
-            written[position] = before
-        else:
-            written[position] = before + min(1.0, (position - start) / (end - start)) * (after - before)
-    return linked, written
+def _count_prose(elements: list[Element], lines: list[_Line]) -> None:
+    """Count the letters of prose in each element. A line's prose is spread evenly over its characters."""
+    ends = [line.end for line in lines]
+    at = 0
+    line = lines[0]
+    for element in elements:
+        start, end = element.start, element.end
+        while line.end < start:
+            at += 1
+            line = lines[at]
+        if start < end and end > line.start:
+            last = line if end <= line.end else lines[bisect_left(ends, end)]
+            prose = last.up_to(end) - line.up_to(start)
+            if prose > 0.0:
+                element.prose = prose
 
 
-def _lines(text: str, links: list[tuple[int, int]], factor: float) -> Iterator[tuple[int, int, float, float]]:
-    """Yield where each line begins and ends, and the letters of prose before it and up to its end."""
+def _lines(text: str, links: list[tuple[int, int]], factor: float) -> list[_Line]:
+    """Return the lines with prose, and what follows them as a line without any."""
+    found: list[_Line] = []
     linked_before = _LinkCount(links).before
-    start, after = 0, 0.0
+    start, written = 0, 0.0
     for line in text.split("\n"):
-        before, width = after, len(line)
+        width = len(line)
         end = start + width
         if width * factor >= _PROSE:
             linked = linked_before(start)
-            plain = width - (linked_before(end) - linked)
-            after += _weight(line, width, plain, factor)
-        yield start, end, before, after
+            weight = _weight(line, width, width - (linked_before(end) - linked), factor)
+            if weight:
+                found.append(_Line(start, end, written, written + weight))
+                written += weight
         start = end + 1
+    # Nothing ends after it, and nothing in it is prose.
+    found.append(_Line(start, start, written, written))
+    return found
 
 
 def _weight(line: str, width: int, plain: int, factor: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import lru_cache
 
 from curtsy.content.main_content import names, phrases
 from curtsy.content.main_content.names import Part
@@ -21,8 +22,14 @@ _ROLES = frozenset(
     ("navigation", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar", "toolbar",
      "tablist", "button", "menuitem", "progressbar", "slider", "status")
 )  # fmt: skip
+_OTHER_TAGS = frozenset(("header", "aside", "form"))
+_OTHER_ROLES = _ROLES | {"banner"}
+#: what the header of a site may be
+_HEADER_TAGS = frozenset(("div", "table", "td", "tr", "section"))
+#: elements of a site have the same tags and names on every page
+_REMEMBERED = 16_384
 #: other elements can only be left out by their attributes
-_JUDGED_WITHOUT_NAMES = _TAGS | {"header", "aside", "form", "div", "section", "p"}
+_JUDGED_WITHOUT_NAMES = _TAGS | _OTHER_TAGS | {"div", "section", "p"}
 _PLAIN_BLOCKS = frozenset(("div", "section", "p"))
 _NEVER = frozenset(("html", "body", "main"))
 _CODE = frozenset(("pre", "code"))
@@ -144,26 +151,28 @@ class Frame:
         return found
 
     def _is_out(self, number: int, element: Element) -> bool:
+        tag, role = element.tag, element.attributes.get("role")
+        # Most elements have no tag, role or name that could matter.
+        if not _may_surround(tag, role, element.names) and not self._is_notice(element):
+            return False
         if element.part is Part.FRAME and self._is_consent(number, element):
             return True
         # On a page with little prose, a notice may hold most of it.
         share = min(element.prose / self._prose, 2 * element.letters / self._letters)
         if share > _MOST[self._heading is not None]:
             return self._is_beside_text(number, element)
-        tag, role = element.tag, (element.attributes.get("role") or "").lower()
-        if tag in _PLAIN_BLOCKS and not role and not element.names:
-            return element.letters < _MOST_NOTICE_LETTERS and self._is_notice(element)
+        role = (role or "").lower()
         if (tag == "button" or role == "button") and _opens(element):
             return False
         if tag in _TAGS or role in _ROLES:
             return True
         if tag == "header" or role == "banner":
             return not self._is_in_content(number) and not self._holds_title(number) and not _is_opening(element)
-        if tag in ("div", "table", "td", "tr", "section") and element.links and names.is_header(element.names):
+        if tag in _HEADER_TAGS and element.links and names.is_header(element.names):
             return share < 0.3 and not self._is_in_content(number) and not self._holds_title(number)
         if element.letters < _MOST_BUTTON_LETTERS and tag in _BUTTON_TAGS and names.is_button(element.names):
             return not element.headings
-        if element.letters < _MOST_NOTICE_LETTERS and tag in _PLAIN_BLOCKS and self._is_notice(element):
+        if self._is_notice(element):
             return True
         if tag == "aside":
             is_content = self._is_text(number, element) or self._has_facts(number, element)
@@ -181,7 +190,9 @@ class Frame:
         return phrases.speaks_of_cookies(self._text[element.start : min(element.end, element.start + _MOST_CONSENT)])
 
     def _is_notice(self, element: Element) -> bool:
-        """Whether an element asks for consent: it speaks of cookies and has a button."""
+        """Whether a block asks for consent: it speaks of cookies and has a button."""
+        if element.tag not in _PLAIN_BLOCKS or element.letters >= _MOST_NOTICE_LETTERS:
+            return False
         if element.headings > _MOST_NOTICE_HEADINGS:
             return False
         said = self._text[element.start : element.end]
@@ -301,12 +312,9 @@ def _judged(elements: list[Element]) -> list[int]:
         tag = element.tag
         if tag in _CODE:
             end_of_code = max(end_of_code, element.stop)
-        if (
-            (element.attributes or tag in _JUDGED_WITHOUT_NAMES)
-            and element.end > element.start
-            and tag not in _NEVER
-            and (number >= end_of_code or tag == "button")
-        ):
+        if not element.attributes and tag not in _JUDGED_WITHOUT_NAMES:
+            continue
+        if element.end > element.start and tag not in _NEVER and (number >= end_of_code or tag == "button"):
             found.append(number)
     return found
 
@@ -322,6 +330,16 @@ def _box_names(elements: list[Element]) -> frozenset[str]:
             times[name] += 1
     least = _LEAST_BOXED * elements[0].prose
     return frozenset(name for name, count in times.items() if count >= _LEAST_BOXES and prose[name] > least)
+
+
+@lru_cache(_REMEMBERED)
+def _may_surround(tag: str, role: str | None, names_: str) -> bool:
+    """Whether a tag, a role and names may be those of what surrounds the content."""
+    if tag in _TAGS or tag in _OTHER_TAGS or (role or "").lower() in _OTHER_ROLES:
+        return True
+    if (tag in _HEADER_TAGS and names.is_header(names_)) or (tag in _BUTTON_TAGS and names.is_button(names_)):
+        return True
+    return names.part_of(names_) not in (Part.UNKNOWN, Part.CONTENT)
 
 
 def _titles(page: Outline, heading: int | None) -> list[int]:

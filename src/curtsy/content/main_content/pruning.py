@@ -42,6 +42,8 @@ _MOST_PRUNED = 0.6
 _REPEATED = (12, 200)
 _LEAST_REPEATS = 3
 _NOT_REPEATED = frozenset(("table", "pre", "code", "dl"))
+#: characters of a heading that announces other pages: more than the first, at most the second
+_ANNOUNCED = (2, phrases.MAX_HEADING)
 _NOT_SMALL_PRINT = frozenset(("section", "article", *_HEADINGS))
 
 
@@ -72,18 +74,23 @@ class Pruning:
         """Return what is left out of the root, in addition."""
         self._root = root
         found: set[int] = set()
+        elements, out = self._elements, self._out
         number = root + 1
-        stop = self._elements[root].stop
+        stop = elements[root].stop
         while number < stop:
-            if number in self._out:
-                number = self._elements[number].stop
+            element = elements[number]
+            if number in out:
+                number = element.stop
                 continue
-            if self._elements[number].tag not in _BEGINNINGS:
+            if element.tag in _BLOCKS and self._leads_elsewhere(number):
+                section = [number]
+            elif element.tag in _BEGINNINGS and _ANNOUNCED[0] < element.end - element.start <= _ANNOUNCED[1]:
+                section = self._section(number)
+            else:
                 number += 1
                 continue
-            section = [number] if self._leads_elsewhere(number) else self._section(number)
             found.update(section)
-            number = self._elements[section[-1]].stop if section else number + 1
+            number = elements[section[-1]].stop if section else number + 1
         if sum(self._sums.letters[one] for one in found) > _MOST_PRUNED * self._sums.letters[root]:
             # A page of links: they are what it is about.
             found = {one for one in found if self._is_named(one)}
@@ -133,7 +140,7 @@ class Pruning:
     def _leads_elsewhere(self, number: int) -> bool:
         element = self._elements[number]
         letters = self._sums.letters[number]
-        if element.tag not in _BLOCKS or letters <= 0:
+        if letters <= 0:
             return False
         if letters < _SMALL and self._is_small_print(element):
             return True
@@ -258,8 +265,6 @@ class Pruning:
             return []
         if heading.tag == "dt" and self._kind is PageType.DOCUMENTATION:
             return []  # `See also:` of a function
-        if not 2 < heading.end - heading.start <= phrases.MAX_HEADING:
-            return []
         if not phrases.leads_elsewhere(self._text[heading.start : heading.end]):
             return []
         top = self._top(number)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from curtsy.content.document import Document
 from curtsy.content.main_content import PageType
+from curtsy.content.main_content.page_type import has_price
 
 PARAGRAPH = (
     "The harbor of the old town was rebuilt in three years, and the engineers say that the new quay will last for a "
@@ -647,3 +648,15 @@ def test_time_grows_with_the_size_of_the_page(kind: str) -> None:
     small = min(seconds(2_000) for _ in range(3))
     large = min(seconds(16_000) for _ in range(2))
     assert large < 8 * 4 * small + 0.2, (small, large)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_price"),
+    [
+        ("from €5", True), ("€ 5", True), ("5 €", True), ("12EUR", True), ("costs 9\xa0zł.", True), ("0$", True),
+        ("1 €2", True), ("€", False), ("€  5", False), ("5  €", False), ("version 3 of 4", False), ("€uro 5", False),
+        ("12 3", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_price_has_its_currency_before_or_behind_a_digit(text: str, is_price: bool) -> None:
+    assert has_price(text) == is_price

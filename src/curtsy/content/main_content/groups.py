@@ -31,30 +31,32 @@ def groups_of(page: Outline, out: set[int]) -> list[Group]:
     elements = page.elements
     number = 0
     while number < len(elements):
+        element = elements[number]
         if number in out:
-            number = elements[number].stop
-            continue
-        group = _group(elements, number, out)
-        if group is not None:
+            number = element.stop
+        elif _may_be_group(element) and (group := _group(elements, number, out)) is not None:
             found.append(group)
-            number = elements[number].stop
+            number = element.stop
         else:
             number += 1
     return found
 
 
+def _may_be_group(element: Element) -> bool:
+    return len(element.children) >= _LEAST_ITEMS and (element.links >= _LEAST_ITEMS or element.tag == "a")
+
+
 def _group(elements: list[Element], parent: int, out: set[int]) -> Group | None:
     element = elements[parent]
-    children = element.children
-    if len(children) < _LEAST_ITEMS or (element.links < _LEAST_ITEMS and element.tag != "a"):
+    forms = [_form(elements[child]) for child in element.children]
+    times = Counter(forms)
+    del times[None]
+    if not times:
         return None
-    forms = Counter(form for child in children if (form := _form(elements[child])) is not None)
-    if not forms:
+    form, most = times.most_common(1)[0]
+    if most < _LEAST_ITEMS:
         return None
-    form, times = forms.most_common(1)[0]
-    if times < _LEAST_ITEMS:
-        return None
-    items = [child for child in children if child not in out and _form(elements[child]) == form]
+    items = [child for child, one in zip(element.children, forms, strict=True) if one == form and child not in out]
     full = [elements[item] for item in items if _is_item(elements[item])]
     if len(full) < max(_LEAST_ITEMS, 0.6 * len(items)):
         return None

@@ -138,21 +138,14 @@ class Signs:
 
 def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs, letters: float) -> PageType:
     """Return the type; `letters` is what the page has without its frame."""
-    body = page.elements[0]
     if posts or (signs.is_forum and not _is_index(page, groups)):
         return PageType.FORUM
-    listed = sum(group.letters for group in groups)
-    one_text = _one_text(page)
-    is_list = listed > 0.45 * body.letters and body.prose < 0.5 * listed and one_text < 1_200
-    is_list = is_list or (
-        one_text < 2_000 and not signs.is_article and any(_is_archive(group, letters) for group in groups)
-    )
-    is_list = is_list and not (signs.is_article and _is_short_article(body.prose, one_text))
     if signs.declared in ("product", "og:product", "product.item") or "product" in signs.types:
-        return PageType.COLLECTION if is_list and not _PRODUCT_URL.search(signs.url) else PageType.PRODUCT
+        is_shown_in_list = _is_list(page, groups, signs, letters) and not _PRODUCT_URL.search(signs.url)
+        return PageType.COLLECTION if is_shown_in_list else PageType.PRODUCT
     if any(name in signs.generator for name in _DOC_GENERATORS) or _DOC_URL.search(signs.url):
         return PageType.DOCUMENTATION
-    if is_list or signs.is_forum:
+    if signs.is_forum or _is_list(page, groups, signs, letters):
         return PageType.COLLECTION if _COLLECTION_URL.search(signs.url) else PageType.LISTING
     if signs.is_article:
         return PageType.ARTICLE
@@ -160,9 +153,23 @@ def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs
         return PageType.PRODUCT
     if any(_is_shelf(page, group, letters) for group in groups):
         return PageType.COLLECTION
-    if body.prose > 1_000 and one_text > 0.5 * body.prose:
+    prose = page.elements[0].prose
+    if prose > 1_000 and _one_text(page) > 0.5 * prose:
         return PageType.ARTICLE
     return PageType.SERVICE
+
+
+def _is_list(page: Outline, groups: list[Group], signs: Signs, letters: float) -> bool:
+    """Whether repeated items are most of the page, and there is no long text."""
+    if not groups:
+        return False
+    body = page.elements[0]
+    listed = sum(group.letters for group in groups)
+    one_text = _one_text(page)
+    is_listed = listed > 0.45 * body.letters and body.prose < 0.5 * listed and one_text < 1_200
+    is_archive = one_text < 2_000 and not signs.is_article and any(_is_archive(group, letters) for group in groups)
+    is_article = signs.is_article and _is_short_article(body.prose, one_text)
+    return (is_listed or is_archive) and not is_article
 
 
 def _is_index(page: Outline, groups: list[Group]) -> bool:
@@ -199,8 +206,10 @@ def has_price(text: str) -> bool:
     return _PRICE.search(text) is not None
 
 
+# Any first character of a price, then what goes before or behind it: so a search skips all other characters at once.
 _PRICE = re.compile(
-    r"[€$£¥₹₽₺₩]\s?[0-9]|[0-9]\s?(?:€|\$|£|¥|₽|₺|₩|EUR|USD|GBP|CHF|PLN|CZK|HUF|zł|Kč|kr|руб|грн|円|元|원|TL|lei|Ft)"
+    r"[0-9€$£¥₹₽₺₩](?:(?<![0-9])\s?[0-9]"
+    r"|(?<=[0-9])\s?(?:€|\$|£|¥|₽|₺|₩|EUR|USD|GBP|CHF|PLN|CZK|HUF|zł|Kč|kr|руб|грн|円|元|원|TL|lei|Ft))"
 )
 
 

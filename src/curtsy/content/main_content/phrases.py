@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -55,6 +55,9 @@ class Pattern:
     def fullmatch(self, text: str) -> re.Match[str] | None:
         return self._ascii.fullmatch(text.lower()) if text.isascii() else self._any.fullmatch(text)
 
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        return self._ascii.finditer(text.lower()) if text.isascii() else self._any.finditer(text)
+
 
 def any_of(phrases: Iterable[str]) -> str:
     """Return a pattern that matches where one of the phrases does; which one, it does not say.
@@ -86,7 +89,7 @@ def _is_choice(phrase: str) -> bool:
 _ELSEWHERE = Pattern.of("elsewhere", r"[\W_]{0,4}{}")
 _LABELS = Pattern.of("labels", r"{}[\W_]{0,4}")
 _COOKIES = Pattern.of("cookies")
-_ORDER = re.compile(f"(?:{'|'.join(_PHRASES['order'])})", re.IGNORECASE)
+_ORDER = Pattern.of("order")
 _DATELINE = Pattern.of("dateline", r"{}[^.!?。]{0,80}$")
 _COPYRIGHT = Pattern.of("copyright")
 _COPYRIGHT_FIRST = Pattern.of("copyright_first", r"\W{0,3}{}")

@@ -20,7 +20,7 @@ _BLANK = " \t\n\f\r\0"
 _SPANS = {"a": "a", "code": "code", "kbd": "code", "samp": "code", "tt": "code"} | {tag: tag for tag in _EMPHASIS}
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 #: elements that have a form of their own
-_WRITTEN = BLOCKS | CELLS | frozenset(_SPANS) | {"img"}
+_WRITTEN = BLOCKS | CELLS | {"img"}
 #: deeper lists, quotations and emphasis are not marked: the marks would grow with the square of the depth
 _MAX_MARKS = 12
 
@@ -35,6 +35,11 @@ def markdown(tree: PageTree, resolve: Callable[[str], str | None], roots: Sequen
         for node, tag, entering in walk(tree, root):
             if tag == "-text":
                 writer.text(node.text_content or "")
+            elif tag in _SPANS:
+                if entering:
+                    writer.begin_span(_SPANS[tag], node)
+                else:
+                    writer.end_span(_SPANS[tag])
             elif tag not in _WRITTEN:
                 pass  # only its text counts
             elif entering:
@@ -51,7 +56,9 @@ class _Mark:
     __slots__ = ("first", "rest", "used")
 
     def __init__(self, first: str, rest: str) -> None:
+        #: before its first line
         self.first = first
+        #: before all other lines, with the marks around it
         self.rest = rest
         self.used = False
 
@@ -82,17 +89,26 @@ class _Writer:
 
     def text(self, content: str) -> None:
         if not self._pre:
-            if not self._pieces and not self._spans and content.isspace():
+            spans = self._spans
+            if spans:
+                if spans[-1][0] != "code":
+                    content = _escaped(content)
+            elif not self._pieces and content.isspace():
                 return  # between blocks
-            if not self._spans or self._spans[-1][0] != "code":
+            else:
                 content = _escaped(content)
         self._pieces.append(content)
 
+    def begin_span(self, kind: str, node: LexborNode) -> None:
+        if not self._pre and len(self._spans) < _MAX_MARKS:
+            self._spans.append((kind, node, len(self._pieces)))
+
+    def end_span(self, kind: str) -> None:
+        if self._spans and self._spans[-1][0] == kind:
+            self._wrap(*self._spans.pop())
+
     def enter(self, tag: str, node: LexborNode) -> None:
-        if tag in _SPANS:
-            if not self._pre and len(self._spans) < _MAX_MARKS:
-                self._spans.append((_SPANS[tag], node, len(self._pieces)))
-        elif tag == "br":
+        if tag == "br":
             self._pieces.append("\n" if self._pre else "\0")
         elif tag == "img":
             self._image(node)
@@ -106,10 +122,7 @@ class _Writer:
                 self._open(tag, node)
 
     def leave(self, tag: str) -> None:
-        if tag in _SPANS:
-            if self._spans and self._spans[-1][0] == _SPANS[tag]:
-                self._wrap(*self._spans.pop())
-        elif tag in CELLS and self._table:
+        if tag in CELLS and self._table:
             self._end_cell()
         elif tag == "caption" and self._table:
             self._write([self._take()])
@@ -140,8 +153,9 @@ class _Writer:
             self._mark(f"{number}. ", " " * len(f"{number}. "))
 
     def _mark(self, first: str, rest: str) -> None:
-        if len(self._marks) < _MAX_MARKS:
-            self._marks.append(_Mark(first, rest))
+        marks = self._marks
+        if len(marks) < _MAX_MARKS:
+            marks.append(_Mark(first, marks[-1].rest + rest if marks else rest))
         else:
             self._unmarked += 1
 
@@ -162,11 +176,14 @@ class _Writer:
 
     def _wrap(self, kind: str, node: LexborNode, start: int) -> None:
         """Puts the marks of a span around what was gathered since it began."""
-        inner = "".join(self._pieces[start:])
+        pieces = self._pieces
+        inner = pieces[start] if len(pieces) == start + 1 else "".join(pieces[start:])
         core = inner.strip(_BLANK)
         if core:
-            before, after = " " * (inner[0] in _BLANK), " " * (inner[-1] in _BLANK)
-            self._pieces[start:] = [before + self._span(kind, core, node) + after]
+            marked = self._span(kind, core, node)
+            if len(core) < len(inner):
+                marked = " " * (inner[0] in _BLANK) + marked + " " * (inner[-1] in _BLANK)
+            pieces[start:] = [marked]
 
     def _span(self, kind: str, core: str, node: LexborNode) -> str:
         if kind == "a":
@@ -261,15 +278,28 @@ class _Writer:
             self.lines += map(str.rstrip, block)
             self._tight = bool(self._lists)
             return
-        fresh = any(not mark.used for mark in self._marks)
-        if self.lines and not (self._tight and fresh):
-            self.lines.append("".join(mark.rest for mark in self._marks if mark.used).rstrip())
-        for line in block:
-            marks = "".join(mark.rest if mark.used else mark.first for mark in self._marks)
-            self.lines.append((marks + line).rstrip())
-            for mark in self._marks:
-                mark.used = True
+        self._write_marked(block)
         self._tight = bool(self._lists)
+
+    def _write_marked(self, block: list[str]) -> None:
+        marks = self._marks
+        first = rest = marks[-1].rest
+        if marks[-1].used:
+            if self.lines:
+                self.lines.append(rest.rstrip())
+        else:
+            # The first line uses all marks, so that those without use are the innermost.
+            used = [mark for mark in marks if mark.used]
+            around = used[-1].rest if used else ""
+            if self.lines and not self._tight:
+                self.lines.append(around.rstrip())
+            fresh = marks[len(used) :]
+            first = around + "".join([mark.first for mark in fresh])
+            for mark in fresh:
+                mark.used = True
+        self.lines.append((first + block[0]).rstrip())
+        for line in block[1:]:
+            self.lines.append((rest + line).rstrip())
 
 
 #: tables beyond this are written row by row: one long row must not widen thousands of short ones

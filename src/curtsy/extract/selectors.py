@@ -62,6 +62,11 @@ _COMPANY = re.compile(
     r"\b(?:GmbH|AG|KG|Ltd|Limited|Inc|LLC|plc|Corp|Holdings?|SARL|SAS|S\.A\.|S\.L\.|S\.r\.l\.|S\.p\.A\.|Lda|B\.V\.|N\.V\.)(?!\w)|株式会社"
 )
 _MAX_BACK = 600
+#: `, a year after the other was wound up`
+_LATER = re.compile(
+    r", (?:(?:an?|one|two|three|ein|une?|dos|tres) )?[a-zäöüéáíóúñ]{2,12} "
+    r"(?:after|before|later|nach|vor|après|avant|después|antes)\b"
+)
 #: an answer in an interview follows it
 _QUESTION = re.compile(r"[^.!?\n]{0,200}\?\s{0,3}$")
 _MAX_QUESTION = 240
@@ -176,9 +181,26 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
 
 
 def _why_not_own(selector: Selector, found: Found) -> str:
+    said = found.quote if selector.sentence else _frame(found)
     if selector.subject is not None:  # who it is about is checked by the subject
-        return attribution.why_not_asserted(found.quote)
-    return attribution.why_not_own(found.quote, attribution.names_in(found.quote, found.source.url))
+        return attribution.why_not_asserted(said)
+    return attribution.why_not_own(said, attribution.names_in(found.quote, found.source.url))
+
+
+def _frame(found: Found) -> str:
+    """What a sentence says of the value: `some say that our mission is`, without the text, which may be a plan; `we
+    were founded in 1997`, without `a year after the other society was wound up`; `today our head office is in Leeds`,
+    without `until 2018 it was in Hull;`."""
+    said = found.quote
+    at = said.find(found.text)
+    if at < 0:
+        return said
+    start, end = said.rfind("; ", 0, at) + 1, at + len(found.text)
+    if " " not in found.text:
+        later = _LATER.search(said, at)
+        return said[start:] if later is None else said[start : later.start()]
+    stop = said.find("; ", end)
+    return said[start:at] + (said[end:] if stop < 0 else said[end:stop])
 
 
 def _follows_other(found: Found) -> bool:

@@ -21,7 +21,7 @@ from time import gmtime
 from typing import Any
 
 from curtsy.grounding.patterns import compiled
-from curtsy.grounding.subject import is_anaphor, is_organization, is_own_subject, names_in
+from curtsy.grounding.subject import is_anaphor, is_organization, is_other_name, is_own_subject, names_in
 
 __all__ = [
     "AGAINST", "is_anaphor", "is_failure", "is_organization", "is_own", "is_past", "lowers", "names_in", "why_against",
@@ -37,6 +37,8 @@ _QUOTES = ("“", "„", "«", "»", '"', "「", "『", "‘", "›")
 _SAID = re.compile(r"[:：]\s?[“„«»\"「『]")
 #: three words or more between quotation marks
 _QUOTED = re.compile(r"[“„«»\"]\s?\w+(?:[ ,'’-]{1,2}\w+){2,40}[ ,.!]{0,2}[”“»«\"]|[「『][^」』]{8,200}[」』]")
+#: what stands before a colon: who speaks, or a topic
+_SPEAKER = re.compile(r"([^:：.!?]{3,80})[:：] ")
 #: characters after `says` in which its subject is: `says our director`
 _NEAR_SPEAKER = 20
 _CLAUSE = re.compile(r"[,;、]\s?(?!\d)")
@@ -88,7 +90,7 @@ def why_not_own(sentence: str, names: Sequence[str] = ()) -> str:
     `names` are names of the organization.
     """
     whole = " ".join(sentence[:_MAX_SENTENCE].split())
-    if _is_said_by_others(whole):
+    if _is_said_by_others(whole) or _has_other_speaker(whole, names):
         return "quotation"
     text = stated(whole)
     if reason := why_not_asserted(text):
@@ -116,9 +118,16 @@ def _is_said_by_others(text: str) -> bool:
     if found is None:
         return _says("hearsay_unspaced", text)
     before, after = text[: found.start()], text[found.end() - 1 :]
-    if before.endswith(","):
-        return not _any("own").search(after[:_NEAR_SPEAKER])
-    return not _any("own").search(before)
+    speaker = after[:_NEAR_SPEAKER] if before.endswith(",") else before
+    return not _any("own").search(speaker) or _any("others").search(speaker) is not None
+
+
+def _has_other_speaker(text: str, names: Sequence[str]) -> bool:
+    """`Cafe Rosa: we saved 40 kg`, `the Clay Trust, which we support: we exist`; not `Energy Use: we saved`."""
+    lead = _SPEAKER.match(text)
+    if lead is None or not _any("own").search(text[lead.end() : lead.end() + _NEAR_SPEAKER]):
+        return False
+    return is_other_name(lead[1], names)
 
 
 def _says(name: str, text: str) -> bool:

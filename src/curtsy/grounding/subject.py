@@ -33,6 +33,7 @@ _CLAUSE_END = re.compile(r"[;:–—]|[,.] ?(?:and|but|while|whereas|und|aber|w�
 _TOPIC = re.compile(r"^(.{0,60}?)(では|は|が|も)")
 #: what follows `が` in a clause that describes a noun: `当社が取引する農家は`
 _DESCRIBING = re.compile(r"^[^、。は]{1,20}[るたうくすつぬぶむ]([一-龯ァ-ヶー]{1,10})[はが]")
+_TWO_NAMES = re.compile(r"\b[A-ZÀ-ÖØ-Þ][^\W\d_]{2,30}(?: & | )[A-ZÀ-ÖØ-Þ][^\W\d_]{2,30}\b")
 _HEAD = re.compile(r"[一-龯ァ-ヶー]{1,12}$")
 _LEGAL = re.compile(
     r",? (?:ltd|limited|inc|llc|plc|corp|gmbh|ag|kg|eg|sarl|sas|s\.a|s\.l|s\.r\.l|s\.p\.a|b\.v)\.?$", re.IGNORECASE
@@ -106,6 +107,16 @@ def is_anaphor(phrase: str) -> bool:
     return bool(words) and not any(
         _any("possessives", exact=True).search(word) or _any("pronouns", exact=True).search(word) for word in words
     )
+
+
+def is_other_name(phrase: str, names: Sequence[str]) -> bool:
+    """Return whether a phrase has a name of two words that is not one of `names`: `Cafe Rosa`; not `Energy Use`."""
+    own = {word.casefold() for name in names for word in _words(name)}
+    for found in _TWO_NAMES.finditer(phrase):
+        words = found.group().split()
+        if not any(word.casefold() in own for word in words) and not _has_thing(words):
+            return True
+    return False
 
 
 def _spelled(names: Sequence[str]) -> list[str]:

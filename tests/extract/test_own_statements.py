@@ -73,3 +73,76 @@ def test_a_mission_is_read_only_where_the_organization_speaks() -> None:
 )
 def test_the_text_of_a_mission_may_be_a_plan_or_a_negation(said: str, mission: str) -> None:
     assert published("about", f"<p>{said}</p>") == {"/mission": mission}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>Bookings for the cafe next door: Tel. 01904 555 333</p>",
+        "<p>Our accountant is at ledger@merrow.example.</p>",
+        "<p>Complaints: Trading Standards, Tel. 01904 555 444.</p>",
+        "<h2>Taxi</h2><p>Tel. 01904 555 666</p>",
+        "<h2>Where to stay</h2><p>Rose Inn<br>4 High Street<br>Tel. 01904 555 888<br>stay@roseinn.example</p>",
+        "<h2>Photographs</h2><p>Jan Holt, jan@holtphoto.example</p>",
+        "<p>Example: name@mail.example</p>",
+        "<p>For parcels, contact our courier: desk@rushline.example, tel. 01904 555 222.</p>",
+        "<p>Our old address: 12 Clay Lane, YO1 9ZZ York</p>",
+        "<p>We will move: from May 2092 our address: 77 New Road, YO5 5AA York</p>",
+        "<p>Bahnauskunft: Tel. 0451 555 333</p>",
+        "<h2>Unterkunft</h2><p>Hotel Rose<br>Marktstraße 4<br>23552 Lübeck<br>Tel. 0451 555 444</p>",
+        "<p>Verbraucherzentrale: Tel. 0451 555 666, mail@vz.example</p>",
+        "<p>Unsere alte Adresse: Altweg 3, 23552 Lübeck</p>",
+        "<h2>Où dormir</h2><p>Hôtel Rose<br>4 rue du Marché<br>69001 Lyon<br>Tél. 04 55 52 33 00</p>",
+        "<p>Médiateur de la consommation : cm2c@mail.example, Tél. 04 55 52 55 00</p>",
+        "<h2>Puntos de venta</h2><p>Tienda Holt, Calle Nueva 3, 28002 Madrid, Tel. 915 552 244</p>",
+        "<p>Taxi: Tel. 955 522 200</p>",
+        "<h2>宿泊</h2><p>ローズホテル<br>電話：03-5555-3333</p>",
+    ],
+)
+def test_a_contact_needs_a_place_of_the_organization(html: str) -> None:
+    assert published("contact", html) == {}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<blockquote>Call us on Tel. 01904 555 121 – Cafe Rosa</blockquote>",
+        "<p>Cafe Rosa serves in our bowls. Tel. 01904 555 122</p>",
+        '<p>Site by Pixelbarn, <a href="tel:+441904555119">01904 555 119</a></p>',  # written in another way
+        "<aside><h3>Partner of the month</h3><p>Cafe Rosa, Tel. 01904 555 120</p></aside>",
+    ],
+)
+def test_a_contact_on_another_page_is_not_beside_others(html: str) -> None:
+    assert published("home", html) == {}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>Tel. 01904 555 100</p>",
+        "<h2>Workshop and shop</h2><p>Kiln Lane 3, Larkholm<br>Tel. 01904 555 100</p>",
+        "<h2>The kiln</h2><p>Larkholm Pottery, Kiln Lane 3<br>Tel. 01904 555 100</p>",  # its name
+        "<p>Questions about your order? Ring the pottery on Tel. 01904 555 100</p>",  # a noun of its domain
+        "<p>Anna Holt, info@larkholmpottery.example, Tel. 01904 555 100</p>",  # its address
+        "<h2>So erreichen Sie uns</h2><p>Telefon: 01904 555 100</p>",
+        "<h2>Nous joindre</h2><p>Tél. 01904 555 100</p>",
+        "<h2>Contáctanos</h2><p>Teléfono: 01904 555 100</p>",
+    ],
+)
+def test_a_contact_beside_labels_is_its_own(html: str) -> None:
+    assert published("contact", html)["/contact/phone"] == "01904 555 100"
+
+
+@pytest.mark.parametrize(
+    ("html", "found"),
+    [
+        ("<h2>The mill</h2><dl><dt>Founded</dt><dd>1847</dd></dl>", {}),
+        ("<h2>Our clay</h2><p>Headquarters: Oslo, Norway</p>", {}),
+        ("<h2>Nachbarn</h2><p>Gegründet: 1921</p>", {}),
+        ("<h2>Facts and figures</h2><dl><dt>Founded</dt><dd>1954</dd></dl>", {"/founded_year": 1954}),
+        ("<h2>Zahlen und Fakten</h2><p>Gründungsjahr: 1954</p>", {"/founded_year": 1954}),
+        ("<h2>会社概要</h2><table><tr><th>設立</th><td>1954年</td></tr></table>", {"/founded_year": 1954}),
+    ],
+)
+def test_a_labelled_fact_is_of_the_thing_in_the_heading(html: str, found: dict[str, Any]) -> None:
+    assert published("about", html) == found

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 from urllib.parse import urlsplit
 
 from curtsy.core.claims import Claim, SourceKind
+from curtsy.extract import own_parts
 from curtsy.extract.sources import PageSources
 from curtsy.grounding import attribution
 from curtsy.rules.urls import registrable_domain
@@ -17,6 +19,26 @@ _MIN_SHARED = 5
 _MAIL = re.compile(r"[\w.+-]@([\w-]+(?:\.[\w-]+)+)")
 _MAX_LINE = 1_000
 _MAX_TEXT = 100_000
+_MAX_PLACES = 20
+_MAX_NAME = 6
+_IMPRINT = frozenset(("imprint",))
+_WORD = re.compile(r"[^\W\d_]+")
+_PHONE = re.compile(r"\+?[0-9(][0-9 ()/.\xa0-]{5,24}[0-9]")
+_NO_DIGIT = re.compile(r"\D+")
+#: digits that tell two numbers apart, without the codes before them
+_OWN_DIGITS = 7
+#: between the contacts of a line
+_PARTED = re.compile(r" ?[|·•]| [–—-] |\d[,;]? |@\S+ |\t")
+#: an address or number that no longer holds
+_FORMER = re.compile(
+    r"\b(?:(?:our|the) old|unsere? alte[nrs]?|alte|bisherige[nrs]?|ancienne|vieille|"
+    r"(?:antigu|viej)[ao]|vecchi[oa]|oude) "
+    r"(?:address|number|phone|office|shop|workshop|anschrift|adresse|nummer|telefonnummer|dirección|número|oficina|sede|"
+    r"indirizzo|numero|adres)\b|旧(?:住所|所在地|本社|店舗|電話)",
+    re.IGNORECASE,
+)
+#: where an address or a contact begins
+_FIRST = re.compile(r"[\d@]")
 _SENTENCE_END = re.compile(r"[.!?] (?=[^\W\da-z_])")
 #: domains of public mail providers
 _FREE_MAIL = re.compile(
@@ -90,14 +112,27 @@ def _relates(domain: str, host: str) -> bool:
 
 def _is_of_others(claim: Claim, page: PageSources) -> bool:
     """Return whether every place of the contact is of others."""
-    text = page.text.text
-    found: list[bool] = []
-    needle = claim.value if claim.source.kind is SourceKind.ATTRIBUTE else (claim.quote or claim.value)
-    at = text.find(needle)
-    while at >= 0 and len(found) < 20:
-        found.append(_is_place_of_others(page, at, at + len(needle)))
-        at = text.find(needle, at + 1)
+    found = [_is_place_of_others(page, *place) for place in _places(claim, page)]
     return bool(found) and all(found)
+
+
+def _places(claim: Claim, page: PageSources) -> list[tuple[int, int]]:
+    """Return the places of a contact in the page's text; a number of a link may be written in another way there."""
+    text = page.text.text
+    if claim.span is not None:
+        return [claim.span]
+    needle = claim.value if claim.source.kind is SourceKind.ATTRIBUTE else (claim.quote or claim.value)
+    found: list[tuple[int, int]] = []
+    at = text.find(needle)
+    while at >= 0 and len(found) < _MAX_PLACES:
+        inner = max(needle.find(claim.value), 0)
+        found.append((at + inner, at + max(len(needle), inner + len(claim.value))))
+        at = text.find(needle, at + 1)
+    digits = _NO_DIGIT.sub("", claim.value)[-_OWN_DIGITS:]
+    if found or "phone" not in claim.path or len(digits) < _OWN_DIGITS:
+        return found
+    numbers = (one.span() for one in _PHONE.finditer(text[:_MAX_TEXT]) if digits in _NO_DIGIT.sub("", one.group()))
+    return list(islice(numbers, _MAX_PLACES))
 
 
 def _is_place_of_others(page: PageSources, at: int, end: int) -> bool:
@@ -110,9 +145,57 @@ def _is_place_of_others(page: PageSources, at: int, end: int) -> bool:
         text[start:end],
         text[end : stop.start()] if stop else text[end : end + _MAX_LINE].partition("\n")[0],
     )
-    if _OTHERS.search(before) or attribution.is_past(before) or page.is_headed_by_others(at, end):
+    if _OTHERS.search(before) or _is_former(before) or page.is_headed_by_others(at, end):
         return True
-    return _has_mail_of_others(before + after, page)
+    if _has_mail_of_others(before + after, page):
+        return True
+    return not _has_own_mail(before + after, page) and _is_unclear(page, at, start)
+
+
+def _is_former(text: str) -> bool:
+    return _FORMER.search(text) is not None or attribution.is_past(text) or attribution.is_ahead(text)
+
+
+def _is_unclear(page: PageSources, at: int, line: int) -> bool:
+    """Return whether it is left open whose contact it is: by the heading, the words before it, the first line of the
+    paragraph, or because others quote it."""
+    text, own = page.text.text, own_parts.site_label(page.url)
+    before, first = text[line:at], page.paragraph_at(at)
+    is_named = first is not None and _names_site(text[first:at].partition("\n")[0].partition(",")[0], own)
+    if page.is_of_others(at, at + 1) or (page.is_below_another(at) and not is_named):
+        return True
+    if attribution.is_other_name(before, ()) and not _names_site(before, own):
+        return True
+    ends = list(_SENTENCE_END.finditer(before))
+    said = before[ends[-1].end() - 1 if ends else 0 :]
+    if not _names_site(before, own) and not (_is_led(said, own) and own_parts.names_none(_PARTED.split(said)[-1], own)):
+        return True
+    return first is not None and not page.roles & _IMPRINT and _is_name_of_other(text[first : max(first, line)], own)
+
+
+def _is_led(said: str, own: str) -> bool:
+    """Return whether a label, or nothing, leads a line of contacts: `Call us: `; not `Rose Inn, 4 High Street, `."""
+    first = _FIRST.search(said)
+    lead = said if first is None else said[: first.start()]
+    end = max(lead.rfind(mark) for mark in ":：,")
+    return end < 0 or own_parts.names_none(lead[:end], own)
+
+
+def _names_site(text: str, own: str) -> bool:
+    return any(own_parts.names_site(word, own) for word in _WORD.findall(text))
+
+
+def _is_name_of_other(lines: str, own: str) -> bool:
+    """`Rose Inn`, in a line above the street and the number."""
+    first = lines.strip().partition("\n")[0]
+    if not first or _names_site(lines, own) or any(char.isdigit() for char in first):
+        return False
+    return first[0].isupper() and len(first.split()) <= _MAX_NAME and not own_parts.names_none(first, own)
+
+
+def _has_own_mail(line: str, page: PageSources) -> bool:
+    host = urlsplit(page.url).hostname or ""
+    return any(_relates(domain, host) for domain in _mail_domains(line))
 
 
 def _has_mail_of_others(line: str, page: PageSources) -> bool:

@@ -179,10 +179,10 @@ def named(document: Document) -> list[str]:
     return [text for text in heads if _TWO_NAMES.fullmatch(text)]
 
 
-def below(document: Document, is_wanted: Callable[[str], bool]) -> list[_Span]:
-    """Return the spans from headings with such a text to the end of their parts."""
+def below(document: Document, is_wanted: Callable[[str], bool], *, but: frozenset[str] = frozenset()) -> list[_Span]:
+    """Return the spans from headings with such a text to the end of their parts; `but`: tags that do not count."""
     visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
-    return [(one.start, end) for one, end in _parts(visible, is_wanted)]
+    return [(one.start, end) for one, end in _parts(visible, is_wanted) if one.node.tag not in but]
 
 
 def _is_in_domain(name: str, label: str) -> bool:

@@ -359,9 +359,9 @@ class _View:
 
     def _in_cells(self, selector: Selector, label: str) -> Iterator[Found]:
         source = self.page.text
-        of_others = self.page.is_headed_by_others if selector.subject else _of_nobody
+        of_others = self._is_below_others if selector.subject else _of_nobody
         cells = labelled(source, label, of_others)
-        lines = labelled_lines(source, label, self._is_in_foreign_part) if selector.subject else iter(())
+        lines = labelled_lines(source, label, self._is_line_of_others) if selector.subject else iter(())
         for cell in chain(cells, lines):
             span = (cell.start, cell.end)
             found = Found(cell.text, source, cell.quote, span=span, others=cell.others, at=cell.start)
@@ -371,8 +371,14 @@ class _View:
                 for match in _matches(selector.pattern, cell.text):
                     yield found._replace(text=_group(match))
 
+    def _is_below_others(self, start: int, end: int) -> bool:
+        return self.page.is_headed_by_others(start, end) or self.page.is_below_another(start)
+
     def _is_in_foreign_part(self, start: int, end: int) -> bool:
         return self.page.is_of_others(start, end) or self.page.is_headed_by_others(start, end)
+
+    def _is_line_of_others(self, start: int, end: int) -> bool:
+        return self._is_in_foreign_part(start, end) or self.page.is_below_another(start)
 
     def _is_of_others(self, selector: Selector, start: int, end: int) -> bool:
         """Below `Suppliers`, the facts are those of others; the deeds may be the organization's own."""

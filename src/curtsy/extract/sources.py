@@ -17,12 +17,14 @@ from curtsy.content.head import is_html
 from curtsy.content.structured import tidy
 from curtsy.core.claims import PageContext, Source, SourceKind
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
+from curtsy.extract import foreign_parts, own_parts
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.page_context import HtmlContext
 from curtsy.extract.page_selection import roles_of
 
 #: characters of a text that is not HTML: some 400 pages of a report
 MAX_TEXT = 1_000_000
+_PARAGRAPHS = frozenset(("p", "li", "address", "dd", "td"))
 _NOT_BREAK = re.compile(r"[^\n]")
 
 
@@ -59,6 +61,26 @@ class PageSources:
     def is_headed_by_others(self, start: int, end: int) -> bool:
         """Return whether a span of the text is below a heading such as `Hosting` or `Press contact`."""
         return self.text.is_foreign(start, end, by_heading=True)
+
+    def is_below_another(self, start: int) -> bool:
+        """Return whether a place of the text is below a heading that names another thing: `Where to stay`."""
+        return start in self._unclear
+
+    def paragraph_at(self, at: int) -> int | None:
+        """Return where the smallest paragraph, entry of a list or cell around a place of the text begins."""
+        starts = [first for first, last in self._paragraphs if first <= at < last]
+        return max(starts, default=None)
+
+    @cached_property
+    def _paragraphs(self) -> list[tuple[int, int]]:
+        if self.document is None:
+            return []
+        spans = prose.read(self.document.page_tree(), spans_of=_PARAGRAPHS).spans
+        return [(one.start, one.end) for one in spans]
+
+    @cached_property
+    def _unclear(self) -> foreign_parts.Spans:
+        return foreign_parts.Spans(()) if self.document is None else own_parts.unclear(self.document)
 
     @cached_property
     def main(self) -> tuple[tuple[int, int], ...]:

@@ -24,8 +24,8 @@ from curtsy.grounding.patterns import compiled
 from curtsy.grounding.subject import is_anaphor, is_organization, is_other_name, is_own_subject, names_in
 
 __all__ = [
-    "AGAINST", "is_anaphor", "is_failure", "is_organization", "is_own", "is_past", "lowers", "names_in", "why_against",
-    "why_not_asserted", "why_not_own",
+    "AGAINST", "is_ahead", "is_anaphor", "is_failure", "is_organization", "is_other_name", "is_own", "is_past",
+    "lowers", "names_in", "why_against", "why_not_asserted", "why_not_own",
 ]  # fmt: skip
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "attribution.toml").read_text("utf-8"))
@@ -154,12 +154,12 @@ def why_not_asserted(sentence: str) -> str:
     ):
         if _any(name).search(text):
             return reason
-    if _is_ahead(text):
+    if is_ahead(text):
         return "plan"
     return "failure" if is_failure(text) else ""
 
 
-def _is_ahead(text: str) -> bool:
+def is_ahead(text: str) -> bool:
     """Return whether a year in it has not begun: `from 2031 on, our plants run on hydrogen`."""
     return any(int(found[1]) > gmtime().tm_year for found in _YEAR.finditer(text))
 

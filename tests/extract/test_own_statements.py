@@ -146,3 +146,34 @@ def test_a_contact_beside_labels_is_its_own(html: str) -> None:
 )
 def test_a_labelled_fact_is_of_the_thing_in_the_heading(html: str, found: dict[str, Any]) -> None:
     assert published("about", html) == found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Brenholt is our oldest client. The company was founded in 1964.",  # the company is the other
+        "Brenholt ist unser Lieferant. Das Unternehmen wurde 1964 gegründet.",
+        "Brenholt est notre fournisseur. L'entreprise a été fondée en 1964.",
+        "Brenholt es nuestro proveedor. La empresa fue fundada en 1964.",
+        "Nuestra fundación se creó en 2011.",  # another body, which the name does not have
+        "Our foundation was founded in 2011.",
+        "La poterie qui se trouvait ici avant nous a été fondée en 1801.",
+        "当社が加盟する組合は1889年に設立されました。",  # the guild
+        "Our agency is based in London, England.",
+    ],
+)
+def test_the_company_may_be_another(said: str) -> None:
+    assert published("about", f"<p>{said}</p>") == {}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The company was founded in 1954.",
+        "Ida Lark made bowls in a shed. The company was founded in 1954.",
+        "当社は1954年に設立されました。",
+        "Until 1990 we were a club; Larkholm Pottery was founded in 1954.",
+    ],
+)
+def test_the_company_is_the_organization_where_no_other_comes_before(said: str) -> None:
+    assert published("about", f"<p>{said}</p>") == {"/founded_year": 1954}

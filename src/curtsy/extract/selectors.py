@@ -48,7 +48,8 @@ _WE = r"(?:we|wir|nous|nosotros|noi|wij)"
 #: `we were founded`, not `the mill that we rent was founded`
 _HELPING = r"(?:were|are|have|had|was|first|wurden|sind|haben|avons|sommes|fuimos|hemos|siamo|abbiamo|zijn|werden)"
 _WE_BEFORE = re.compile(
-    rf"(?<!that )(?<!which )(?<!whom )(?<!where )(?<!die )(?<!das )(?<!den )(?<!que )\b{_WE}\b[^\w]*"
+    rf"(?<!that )(?<!which )(?<!whom )(?<!where )(?<!die )(?<!das )(?<!den )(?<!que )(?<!avant )(?<!chez )"
+    rf"(?<!avec )(?<!before )(?<!vor )\b{_WE}\b[^\w]*"
     rf"(?:{_HELPING}[^\w]+)?$",
     re.IGNORECASE,
 )
@@ -67,6 +68,7 @@ _LATER = re.compile(
     r", (?:(?:an?|one|two|three|ein|une?|dos|tres) )?[a-zäöüéáíóúñ]{2,12} "
     r"(?:after|before|later|nach|vor|après|avant|después|antes)\b"
 )
+_SENTENCE = re.compile(r"[.!?]\s|\n")
 #: an answer in an interview follows it
 _QUESTION = re.compile(r"[^.!?\n]{0,200}\?\s{0,3}$")
 _MAX_QUESTION = 240
@@ -204,12 +206,16 @@ def _frame(found: Found) -> str:
 
 
 def _follows_other(found: Found) -> bool:
-    """`Since 2020 we belong to Alder plc. The company was founded in 1921`: it may be about the other one."""
+    """`Since 2020 we belong to Alder plc. The company was founded in 1921`, `Alder is our client. The company …`: it is
+    perhaps about the other one."""
     if found.at is None or not attribution.is_anaphor(found.of or ""):
         return False
     text = found.source.text
     line = text.rfind("\n", 0, found.at) + 1
-    return _COMPANY.search(text[max(line, found.at - _MAX_BACK) : found.at]) is not None
+    if _COMPANY.search(text[max(line, found.at - _MAX_BACK) : found.at]):
+        return True
+    said = [one for one in _SENTENCE.split(text[max(0, found.at - _MAX_BACK) : found.at]) if one.strip()]
+    return bool(said) and attribution.introduces_other(said[-1])
 
 
 def _is_of(labels: Sequence[str], names: Sequence[str]) -> bool:

@@ -47,6 +47,8 @@ _THE_ONE = re.compile(
 #: words of a noun phrase in which its noun is
 _NEAR = 3
 _MAX_LEADS = 3
+_MAX_PHRASE = 120
+_FIGURE = re.compile(r"\d")
 _MIN_NAME = 4
 
 
@@ -71,6 +73,14 @@ def is_own_subject(text: str, names: Sequence[str] = ()) -> bool:
     if _any("by_us").search(clause[:end]):
         return _has_thing(_words(clause[:start]))
     is_name = not _any("marks").search(clause[start:end])
+    is_topic = main[len(clause) :].startswith(":")  # `Our year in brief: we saved`
+    if (
+        _is_possessive(clause[start:end])
+        and _is_begin(clause[:start])
+        and not is_topic
+        and not _is_own_noun(clause[end:], names)
+    ):
+        return False
     return _is_of_thing(clause[:start], clause) or (is_name and _is_genitive(clause[:start]))
 
 
@@ -95,6 +105,8 @@ def is_organization(phrase: str, names: Sequence[str] = ()) -> bool:
         return _is_opening(" ".join(words[:-1]))
     own = {word.casefold() for name in names for word in _words(name) if len(word) >= _MIN_NAME}
     is_kind = words[-1].casefold() in own or bool(_any("organizations", exact=True).search(words[-1]))
+    if words[-1].casefold() not in own and _any("side_bodies", exact=True).search(words[-1]):
+        is_kind = not any(_any("possessives", exact=True).search(word) for word in words)
     for at in range(len(words) - 1):
         if _any("possessives", exact=True).search(words[at]) or _any("articles", exact=True).search(words[at]):
             return is_kind and _is_opening(" ".join(words[:at])) and _is_opening(" ".join(words[at + 1 : -1]))
@@ -168,10 +180,15 @@ def _parted(text: str) -> tuple[str, str]:
     rest = text.lstrip(" \t–—-•*·")
     for _ in range(_MAX_LEADS):
         part, comma, after = rest.partition(", ")
-        if not comma or not _any("leads", start=True).search(part) or _has_subject(part):
+        if not comma or not _any("leads", start=True).search(part) or _has_subject(part) or _is_clause(part):
             break
         rest = after
     return text[: len(text) - len(rest)], rest
+
+
+def _is_clause(part: str) -> bool:
+    """`2023 recycelte die Gemeinde 12 Tonnen Papier`: a year, and more than an adverbial."""
+    return part[:4].isdigit() and len(_words(part)) > _MAX_LEADS
 
 
 def _has_subject(part: str) -> bool:
@@ -220,6 +237,32 @@ def _follows_other(after: str) -> bool:
     """`our largest client`, `Norvale's suppliers`: others, in the noun phrase that follows."""
     words = [] if after.startswith("of ") else _words(after[:80])[: _NEAR + 1]
     return any(_any("others", exact=True).search(word) for word in words)
+
+
+def _is_begin(prefix: str) -> bool:
+    """Nothing, or words such as `Today`, `All` before `our vans`; not `half of`."""
+    names = ("adverbs", "openings", "wholes")
+    return all(any(_any(name, exact=True).search(word) for name in names) for word in _words(prefix) if word != "of")
+
+
+def _is_possessive(mark: str) -> bool:
+    return any(_any("possessives", exact=True).search(word) for word in _words(mark))
+
+
+def _is_own_noun(after: str, names: Sequence[str]) -> bool:
+    """`our kilns`, `our delivery vans`; not `our cat`: the noun phrase has what an organization is or has."""
+    verb = _any("auxiliaries").search(after)
+    phrase = after[: verb.start()] if verb is not None else after[:_MAX_PHRASE]
+    if figure := _FIGURE.search(phrase):
+        phrase = phrase[: figure.start()]
+    said = [word for word in _words(phrase) if not _is_small(word)][:_NEAR]
+    known = ("things", "own_nouns", "organizations")
+    return any(_any(name, exact=True).search(word) for word in said for name in known) or _is_of_site(said, names)
+
+
+def _is_of_site(words: Sequence[str], names: Sequence[str]) -> bool:
+    own = {word.casefold() for name in names for word in _words(name) if len(word) >= _MIN_NAME}
+    return any(word.casefold() in own for word in words[:_NEAR])
 
 
 def _is_of_thing(prefix: str, clause: str) -> bool:

@@ -177,3 +177,40 @@ def test_the_company_may_be_another(said: str) -> None:
 )
 def test_the_company_is_the_organization_where_no_other_comes_before(said: str) -> None:
     assert published("about", f"<p>{said}</p>") == {"/founded_year": 1954}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<h2>What others do</h2><p>Recycled 90 percent of waste in 2022</p>",
+        "<h2>Voices</h2><p>We saved 40 kg of packaging with these bowls.</p>",
+        "<h2>The Clay Museum</h2><p>We cut our gas use by 30 percent in 2022.</p>",
+        "<h2>In our industry</h2><p>All clay waste is recycled, 12 tonnes a year.</p>",
+        "<p>Our customers report:</p><p>We cut our waste by 40 percent in 2023.</p>",
+        "<p>Mia Holt, Cafe Rosa:</p><p>We cut our waste by 40 percent in 2023.</p>",
+        "<h2>Goals for 2035</h2><ul><li>All kilns electric</li><li>90 percent less waste</li></ul>",
+        "<p>Targets:</p><ul><li>Reduce water by 9 percent</li><li>Reduce waste by 40 percent</li></ul>",
+        "<h2>Setbacks</h2><p>Recycling share: 12 percent</p>",
+        "<p>Unsere Kunden berichten:</p><p>Wir haben unseren Abfall 2023 um 40 Prozent gesenkt.</p>",
+        "<h2>Was andere tun</h2><p>Wir haben unseren Abfall 2023 um 40 Prozent gesenkt.</p>",
+        "<h2>Objectifs</h2><p>Émissions réduites de 40 %</p>",
+        "<p>Nos clients racontent :</p><p>Nous avons réduit nos déchets de 40 % en 2023.</p>",
+        "<p>Nuestros clientes cuentan:</p><p>Redujimos nuestros residuos un 40 % en 2023.</p>",
+        "<h2>今後の取り組み</h2><p>廃棄物を40%削減します。</p>",
+    ],
+)
+def test_what_announces_a_statement_says_whose_it_is(html: str) -> None:
+    assert published("claims", html) == {}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<h2>Goals and results</h2><p>We cut our waste by 40 percent in 2023.</p>",  # a whole sentence about the past
+        "<h2>Waste</h2><p>In short:</p><p>We cut our waste by 40 percent in 2023.</p>",
+        "<h2>Goals</h2><p>Less gas.</p><h2>Done</h2><p>We cut our waste by 40 percent in 2023.</p>",  # its own part
+        "<p>Targets:</p><ul><li>Less gas.</li></ul><p>We cut our waste by 40 percent in 2023.</p>",
+    ],
+)
+def test_a_deed_below_goals_is_still_a_deed(html: str) -> None:
+    assert list(published("claims", html).values()) == ["We cut our waste by 40 percent in 2023"]

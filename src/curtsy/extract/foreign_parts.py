@@ -179,10 +179,20 @@ def named(document: Document) -> list[str]:
     return [text for text in heads if _TWO_NAMES.fullmatch(text)]
 
 
-def below(document: Document, is_wanted: Callable[[str], bool], *, but: frozenset[str] = frozenset()) -> list[_Span]:
-    """Return the spans from headings with such a text to the end of their parts; `but`: tags that do not count."""
+def below(document: Document, is_wanted: Callable[[str], bool]) -> list[_Span]:
+    """Return the spans from headings with such a text to the end of their parts."""
     visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
-    return [(one.start, end) for one, end in _parts(visible, is_wanted) if one.node.tag not in but]
+    return [(one.start, end) for one, end in _parts(visible, is_wanted)]
+
+
+def sections(document: Document) -> list[tuple[str, int, int]]:
+    """Return the text of each heading below the main ones, and the span from it to the end of its part."""
+    visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
+    return [
+        (visible.text[one.start : min(one.end, one.start + _MAX_HEADING)], one.start, end)
+        for one, end in _parts(visible, lambda _: True)
+        if one.node.tag != "h1"
+    ]
 
 
 def _is_in_domain(name: str, label: str) -> bool:

@@ -1,5 +1,8 @@
 """Whether the place of a fact or a contact says that it is the organization's own, or leaves open whose it is.
 
+    of_others   parts below `What others do`, `Hotel Rosa`
+    of_plans    parts below `Goals`, `Setbacks`
+    lead_in     the line before a statement that announces it: `Our customers report:`
     unclear     parts below headings that name another thing: `Where to stay`, `The mill`, `Cafe Rosa`
     names_none  whether the words before a contact are labels only: `Call us on`, not `Taxi:`
 
@@ -12,27 +15,77 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from curtsy.content.document import Document
 from curtsy.extract import foreign_parts
+from curtsy.grounding import attribution
 from curtsy.grounding.patterns import compiled
 from curtsy.rules.urls import registrable_domain
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "own_parts.toml").read_text("utf-8"))
 _WORD = re.compile(r"[^\W\d_]+")
 _MIN_NAME = 4
+_MAX_NAME = 5
+#: lines of a list below the line that announces it
+_MAX_LINES = 8
 
 
-def unclear(document: Document) -> foreign_parts.Spans:
-    """Return the parts of a page whose headings name another thing than the organization; never that of an `h1`."""
-    own = site_label(document.base_url)
+_Sections = Sequence[tuple[str, int, int]]
+
+
+def unclear(sections: _Sections, own: str) -> foreign_parts.Spans:
+    """Return the parts whose headings name another thing than the organization with this domain."""
+    return foreign_parts.Spans((start, end) for text, start, end in sections if not is_neutral(text, own))
+
+
+def of_others(sections: _Sections, own: str) -> foreign_parts.Spans:
+    """Return the parts below headings such as `What others do`, or that are the name of another body: `Hotel Rosa`."""
     return foreign_parts.Spans(
-        foreign_parts.below(document, lambda text: not is_neutral(text, own), but=frozenset(("h1",)))
+        (start, end) for text, start, end in sections if announces_others(text) or _is_body(text, own)
     )
+
+
+def of_plans(sections: _Sections) -> foreign_parts.Spans:
+    """Return the parts below headings such as `Goals`, `Setbacks`."""
+    return foreign_parts.Spans((start, end) for text, start, end in sections if announces_plans(text))
+
+
+def announces_others(text: str) -> bool:
+    return _any("others").search(text) is not None or compiled(_WORDS["others_unspaced"]).search(text) is not None
+
+
+def announces_plans(text: str) -> bool:
+    return _any("ahead").search(text) is not None or compiled(_WORDS["ahead_unspaced"]).search(text) is not None
+
+
+def lead_in(text: str, line: int) -> str:
+    """Return the line that ends with a colon before a line, or before the list with the line; empty without one.
+
+    >>> lead_in("Our customers report:\\nWe saved gas.", 22)
+    'Our customers report:'
+    """
+    end = line - 1
+    for _ in range(_MAX_LINES):
+        start = text.rfind("\n", 0, max(end, 0)) + 1
+        said = text[start : max(end, 0)].strip()
+        if said.endswith((":", "：")):
+            return said
+        if said.endswith((".", "!", "?", "。")) or start == 0:
+            return ""
+        end = start - 1
+    return ""
+
+
+def _is_body(heading: str, own: str) -> bool:
+    """`The Clay Museum`, `Hotel Rosa`; not `Our museum`, nor a name of the site."""
+    words = _WORD.findall(heading)
+    if len(words) > _MAX_NAME or any(names_site(word, own) for word in words) or attribution.is_own(heading):
+        return False
+    return _any("bodies").search(heading) is not None and sum(word[0].isupper() for word in words) > 1
 
 
 def is_neutral(heading: str, own: str) -> bool:

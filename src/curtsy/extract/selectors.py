@@ -69,6 +69,7 @@ _LATER = re.compile(
     r"(?:after|before|later|nach|vor|après|avant|después|antes)\b"
 )
 _SENTENCE = re.compile(r"[.!?]\s|\n")
+_DONE = re.compile("ました|ています|ている。")
 #: an answer in an interview follows it
 _QUESTION = re.compile(r"[^.!?\n]{0,200}\?\s{0,3}$")
 _MAX_QUESTION = 240
@@ -391,6 +392,10 @@ class _View:
         if self.page.is_of_others(start, end) if selector.sentence else self._is_in_foreign_part(start, end):
             return True
         text = self.page.text.text
+        if self.page.is_announced_by_others(start):
+            return True
+        if selector.sentence and self.page.is_announced_as_plan(start) and not _states_deed(text[start:end]):
+            return True
         line = text.rfind("\n", 0, start) + 1
         asked = _QUESTION.search(text[max(0, line - 1, start - _MAX_QUESTION) : start])
         return selector.own and asked is not None and not attribution.is_own(asked.group())
@@ -408,6 +413,11 @@ class _View:
             before, after = text[start : match.start()], text[match.end() : end]
             of = match.groupdict().get("of")
             yield Found(value, self.page.text, said, before, after, at=match.start(), of=of)
+
+
+def _states_deed(sentence: str) -> bool:
+    """A whole sentence about what was done, not a note: `Waste: 40 percent less` below `Goals`."""
+    return attribution.is_own(sentence) or _DONE.search(sentence) is not None
 
 
 def _of_nobody(_start: int, _end: int) -> bool:

@@ -21,6 +21,7 @@ from curtsy.extract import foreign_parts, own_parts
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.page_context import HtmlContext
 from curtsy.extract.page_selection import roles_of
+from curtsy.grounding import attribution
 
 #: characters of a text that is not HTML: some 400 pages of a report
 MAX_TEXT = 1_000_000
@@ -66,6 +67,24 @@ class PageSources:
         """Return whether a place of the text is below a heading that names another thing: `Where to stay`."""
         return start in self._unclear
 
+    def is_announced_by_others(self, start: int) -> bool:
+        """Return whether a heading or the line before says that others follow: `What others do`."""
+        lead = own_parts.lead_in(self.text.text, self.text.text.rfind("\n", 0, start) + 1)
+        return start in self._others or own_parts.announces_others(lead) or attribution.is_other_name(lead, ())
+
+    def is_announced_as_plan(self, start: int) -> bool:
+        """Return whether a heading or the line before says that goals, setbacks or examples follow."""
+        lead = own_parts.lead_in(self.text.text, self.text.text.rfind("\n", 0, start) + 1)
+        return start in self._plans or own_parts.announces_plans(lead)
+
+    @cached_property
+    def _others(self) -> foreign_parts.Spans:
+        return own_parts.of_others(self._sections, own_parts.site_label(self.url))
+
+    @cached_property
+    def _plans(self) -> foreign_parts.Spans:
+        return own_parts.of_plans(self._sections)
+
     def paragraph_at(self, at: int) -> int | None:
         """Return where the smallest paragraph, entry of a list or cell around a place of the text begins."""
         starts = [first for first, last in self._paragraphs if first <= at < last]
@@ -80,7 +99,11 @@ class PageSources:
 
     @cached_property
     def _unclear(self) -> foreign_parts.Spans:
-        return foreign_parts.Spans(()) if self.document is None else own_parts.unclear(self.document)
+        return own_parts.unclear(self._sections, own_parts.site_label(self.url))
+
+    @cached_property
+    def _sections(self) -> list[tuple[str, int, int]]:
+        return [] if self.document is None else foreign_parts.sections(self.document)
 
     @cached_property
     def main(self) -> tuple[tuple[int, int], ...]:

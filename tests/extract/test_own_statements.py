@@ -214,3 +214,24 @@ def test_what_announces_a_statement_says_whose_it_is(html: str) -> None:
 )
 def test_a_deed_below_goals_is_still_a_deed(html: str) -> None:
     assert list(published("claims", html).values()) == ["We cut our waste by 40 percent in 2023"]
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("Der Sitz des Unternehmens ist Lübeck, Deutschland.", {"/headquarters": "Lübeck, Deutschland"}),
+        ("Le siège de l'entreprise est à Lyon, France.", {"/headquarters": "Lyon, France"}),
+        ("La sede de la empresa está en Vigo, España.", {"/headquarters": "Vigo, España"}),
+        ("Ida Lark and Joe Holt started Larkholm Pottery in 1954 after the war.", {"/founded_year": 1954}),
+        ("In 1954 a group led by Ida Lark (born 1931) set up Larkholm Pottery.", {"/founded_year": 1954}),
+        ("Ida Lark fundó Larkholm Pottery en 1954.", {"/founded_year": 1954}),
+        ("Der Sitz der Firma Brenholt ist Oslo, Norwegen.", {}),  # the same sentences about others
+        ("Le siège du fournisseur est à Oslo, Norvège.", {}),
+        ("Ida Lark started Stackly in 1949.", {}),
+        ("In 1964 two brothers founded Brenholt, our supplier.", {}),
+        ("Joe Holt founded Larkholm Pottery Friends in 1999.", {}),
+        ("In 1990 Ida's son founded Larkholm Tiles.", {}),
+    ],
+)
+def test_the_object_of_a_foundation_and_the_owner_of_a_seat_decide(said: str, found: dict[str, Any]) -> None:
+    assert published("about", f"<p>{said}</p>") == found

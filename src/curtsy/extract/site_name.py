@@ -26,6 +26,11 @@ _MAX_CHARS = 80
 #: characters of a name with its description
 _MAX_DESCRIBED = 500
 _MIN_SHARED = 4
+#: signs that name the organization as such
+_STATED = frozenset(("copyright", "founded", "welcome", "website"))
+_LATIN = re.compile(r"[a-zà-öø-ÿ]")
+#: of a Japanese sentence, not of a name
+_PARTICLE = re.compile(r"[をへ、]")
 _SEPARATOR = re.compile(r" [|–—·•»:-] |: | ?[|»·•｜] ?")
 _BY = re.compile(
     r"(?:powered|designed|built|made|created|developed|website|site|theme|webdesign|hosting|hosted|diseño|conception|realisation|réalisation|umsetzung)\b"
@@ -99,9 +104,10 @@ def claims(path: str, pages: Sequence[PageSources]) -> list[Claim]:
     if not groups:
         return []
     scores = {key: _score(key, many, host) for key, many in groups.items()}
-    best = max(scores, key=lambda key: (scores[key], len(groups[key])))
-    if scores[best] < ENOUGH:
+    fit = [key for key in groups if scores[key] >= ENOUGH and _is_confirmed(key, groups[key], host)]
+    if not fit:
         return []
+    best = max(fit, key=lambda key: (scores[key], len(groups[key])))
     chosen = sorted(groups[best], key=lambda one: (-one.points, len(one.name)))
     return [
         Claim(path=path, value=one.name, rung=Rung.SELECTOR, source=one.source, quote=one.quote) for one in chosen[:6]
@@ -157,6 +163,21 @@ def _describes(before: str, kept: str, after: str) -> bool:
         return True
     said = [word for word in _WORD.findall(f"{before} {after}") if word.casefold() not in _FUNCTION_WORDS]
     return any(word[0].islower() for word in said)
+
+
+def _is_confirmed(key: str, signs: Sequence[_Sign], host: str) -> bool:
+    """A slogan may be in all titles, and in `og:site_name`: a name has a word of the domain, or is in a sentence."""
+    if any(one.kind in _STATED for one in signs) or is_of_domain(key, host):
+        return True
+    if not key.isascii() and not _LATIN.search(key):
+        return _PARTICLE.search(key) is None  # the domain spells it in other letters
+    label = _squeezed((registrable_domain(host) or host).partition(".")[0])
+    spelled = (key, key.replace("ä", "ae").replace("ö", "oe").replace("ü", "ue"))
+    words = [_squeezed(word) for one in spelled for word in one.split() if word not in _FUNCTION_WORDS]
+    initials = "".join(word[0] for word in words[: len(words) // 2] if word)
+    return (len(initials) > 1 and label.startswith(initials)) or any(
+        len(word) >= _MIN_SHARED and (word in label or label in word) for word in words
+    )
 
 
 def _score(key: str, signs: Sequence[_Sign], host: str) -> int:

@@ -253,7 +253,8 @@ def _is_own_noun(after: str, names: Sequence[str]) -> bool:
     """`our kilns`, `our delivery vans`; not `our cat`: the noun phrase has what an organization is or has."""
     verb = _any("auxiliaries").search(after)
     phrase = after[: verb.start()] if verb is not None else after[:_MAX_PHRASE]
-    if figure := _FIGURE.search(phrase):
+    figure = _FIGURE.search(phrase)
+    if figure is not None and any(not _is_small(word) for word in _words(phrase[: figure.start()])):
         phrase = phrase[: figure.start()]
     said = [word for word in _words(phrase) if not _is_small(word)][:_NEAR]
     known = ("things", "own_nouns", "organizations")

@@ -484,7 +484,7 @@ def test_the_audit_of_an_impolite_log_fails(run: Run, crawled: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("https://a.test/", "It is done. Curtsy decided this at"),
+        ("https://a.test/", "It is done (decided at 2"),
         ("https://a.test/bad", "dead letter 'timeout'"),
         ("https://a.test/private", "Disallow: /private"),
         ("https://dead.test/", "host_unreachable"),

@@ -156,7 +156,8 @@ def test_the_path_of_a_url_passes_each_folder_once_and_names_files_that_exist() 
     text = (DOCS / "architecture.md").read_text("utf-8")
     assert len(text.split()) <= 2000
     path = text.partition("## The path of a URL")[2].partition("\n## ")[0]
-    steps = re.findall(r"^\d+\. \*\*`(\w+)/`\*\*(.*?)(?=^\d+\. |\Z)", path, re.MULTILINE | re.DOTALL)
+    step = r"^(?:\d+\.|-) \*\*`"
+    steps = re.findall(rf"{step}(\w+)/`\*\*(.*?)(?={step}|\Z)", path, re.MULTILINE | re.DOTALL)
     folders = [folder for folder, _ in steps]
     files = [f"{folder}/{name}" for folder, step in steps for name in re.findall(r"`(\w+\.py)`", step)]
     assert len(set(folders)) == len(folders) > 5

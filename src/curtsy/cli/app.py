@@ -26,7 +26,7 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
 app = typer.main.get_group(_root)
 for command in (
     LazyCommand("crawl", "curtsy.cli.crawl:crawl", "Crawl websites politely."),
-    LazyCommand("init", "curtsy.cli.init:init", "Make a project folder: settings, seeds and a schema."),
+    LazyCommand("init", "curtsy.cli.init:init", "Make a project folder with settings and seeds."),
     LazyCommand("demo", "curtsy.cli.demo:demo", "Crawl a part of the built-in test web and audit the result."),
     LazyCommand("crawl-worker", "curtsy.cli.worker:crawl_worker", "One more process of a crawl.", hidden=True),
     LazyCommand("submit", "curtsy.cli.submit:submit", "Submit a crawl and return at once."),

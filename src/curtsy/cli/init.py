@@ -46,7 +46,7 @@ def init(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a project folder: settings, seeds and a schema.
+    """Make a project folder with settings and seeds.
 
     Curtsy asks for everything that the options leave out. Afterwards, `curtsy crawl` in that folder needs no options.
     """

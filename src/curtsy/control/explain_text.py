@@ -142,7 +142,8 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
         kept += about_document(facts.page.document)
     elif facts.page and facts.page.truncated:
         kept += " It is truncated: it exceeds the limits of the HTML parser, which did not read the rest."
-    said = [f"It is {row.state}{why and f' as{why}'}. Curtsy decided this at {timestamp(row.settled_ms)}.{kept}"]
+    decided = ", ".join(filter(None, (row.reason, f"decided at {timestamp(row.settled_ms)}")))
+    said = [f"It is {row.state}{f': {meaning}' if meaning else ''} ({decided}).{kept}"]
     return said + _about_target(facts) + _about_referrer(facts)
 
 

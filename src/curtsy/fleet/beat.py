@@ -29,7 +29,7 @@ _OUTBOX_S = 0.5
 _DELETIONS_S = 2.0
 _BATCHES_S = 5.0
 _TIDY_S = 3600.0
-#: schedules have a resolution of one minute
+#: a schedule fires at a full minute; looking each second keeps it close to the minute
 _SCHEDULES_S = 1.0
 
 

@@ -206,7 +206,7 @@ def has_price(text: str) -> bool:
     return _PRICE.search(text) is not None
 
 
-# Any first character of a price, then what goes before or behind it: so a search skips all other characters at once.
+# A price begins or ends with a symbol. The set comes first, so that a search skips all other characters at once.
 _PRICE = re.compile(
     r"[0-9€$£¥₹₽₺₩](?:(?<![0-9])\s?[0-9]"
     r"|(?<=[0-9])\s?(?:€|\$|£|¥|₽|₺|₩|EUR|USD|GBP|CHF|PLN|CZK|HUF|zł|Kč|kr|руб|грн|円|元|원|TL|lei|Ft))"

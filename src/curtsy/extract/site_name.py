@@ -165,15 +165,17 @@ def _describes(before: str, kept: str, after: str) -> bool:
     return any(word[0].islower() for word in said)
 
 
-def _is_capitalized(name: str) -> bool:
-    """`Harbour Water Trust`; not `Light for all`. A script without capital letters has none."""
+def _is_written_as_name(name: str) -> bool:
+    """`Harbour Water Trust`, `Solarwerk Süd e.V.`; not `Light for all`. A script without capital letters has none."""
+    if _LEGAL.search(name):
+        return True
     words = [word for word in _WORD.findall(name) if word.casefold() not in _FUNCTION_WORDS]
     return bool(words) and all(word[0].isupper() for word in words)
 
 
 def _is_confirmed(key: str, signs: Sequence[_Sign], host: str) -> bool:
     """A slogan may be in all titles, and in `og:site_name`: a name has a word of the domain, or is in a sentence."""
-    if any(one.kind in _STATED or _is_capitalized(one.name) for one in signs) or is_of_domain(key, host):
+    if any(one.kind in _STATED or _is_written_as_name(one.name) for one in signs) or is_of_domain(key, host):
         return True
     if not key.isascii() and not _LATIN.search(key):
         return _PARTICLE.search(key) is None  # the domain spells it in other letters

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curtsy.extract import article_page, ladder
+from curtsy.extract import article_page, record_claims
 from curtsy.extract.bylines import is_placeholder, names_in
 from curtsy.grounding import judge, schema
 
@@ -60,8 +60,8 @@ def test_people_are_authors() -> None:
 
 def _record(html: str, **properties: Any) -> dict[str, Any]:
     made = schema.inline({"type": "object", "properties": properties})
-    page = ladder.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
-    return judge.assemble(made, judge.settle(made, ladder.extract(made, [page]).claims))
+    page = record_claims.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
+    return judge.assemble(made, judge.settle(made, record_claims.extract(made, [page]).claims))
 
 
 ARTICLE = """<title>Fog</title><h1>Fog</h1><p class="byline">By Nora Field and Tom Alder</p><p>5 May 2024</p>
@@ -154,10 +154,10 @@ def test_the_page_is_walked_once_for_all_rungs(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(article_page.prose, "read", counted)
     made = schema.load("article")
     html = f"<meta name=author content='Nora Field'>{ARTICLE}"
-    page = ladder.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
+    page = record_claims.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
     assert page.article is not None
     before = len(walks)
-    assert ladder.extract(made, [page]).claims
+    assert record_claims.extract(made, [page]).claims
     assert len(walks) - before == 1
 
 
@@ -234,8 +234,10 @@ def test_the_page_states_the_date_of_its_article() -> None:
     data = """{"@graph": [{"@type": "WebPage", "url": "https://a.test/x", "datePublished": "2024-05-05"},
         {"@type": "WebPage", "url": "https://a.test/y", "datePublished": "2023-01-01"}]}"""
     html = f"{_TITLE}<script type='application/ld+json'>{data}</script>{_HEAD}{_BODY}"
-    page = ladder.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
-    found = [one.value for one in ladder.extract(schema.load("article"), [page]).claims if one.path == "/published"]
+    page = record_claims.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
+    found = [
+        one.value for one in record_claims.extract(schema.load("article"), [page]).claims if one.path == "/published"
+    ]
     assert found == ["2024-05-05"]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from curtsy.content.documents.layout import FileLayout
 from curtsy.core.text_layout import TextLayout
-from curtsy.extract import ladder, prompts
+from curtsy.extract import prompts, record_claims
 from curtsy.extract.chunks import choose, passages, relates, sentences, tokens_of
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Leaf
@@ -152,7 +152,7 @@ def test_rows_of_a_table_are_shown_with_the_labels_of_their_columns() -> None:
     found = passages(file.text, layout=FileLayout(file, len(file.text)))
     assert found[-1].text.startswith("Emissions of the plant number 39")
     assert found[-1].context == "2022 | 2023"
-    page = ladder.sources_of("p", "https://a.test/f.xlsx", b"", None, file)
+    page = record_claims.sources_of("p", "https://a.test/f.xlsx", b"", None, file)
     prompt = prompts.extraction(SCHEMA, [EMISSIONS], [page], 4000)
     assert prompt is not None
     assert prompt.content.count("(2022 | 2023)") == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from curtsy.core.claims import Claim, Extraction, Field, Rung
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Schema
@@ -18,10 +18,10 @@ ORGANIZATION, PRODUCT, ARTICLE = map(schemas.load, ("organization", "product", "
 
 def fields_of(schema: Schema, *pages: str, model: Any = None) -> list[Field]:
     sources = [
-        ladder.sources_of(str(number), f"https://acme.test/{number or ''}", html.encode(), "text/html")
+        record_claims.sources_of(str(number), f"https://acme.test/{number or ''}", html.encode(), "text/html")
         for number, html in enumerate(pages)
     ]
-    return judge.settle(schema, ladder.extract(schema, sources, model).claims)
+    return judge.settle(schema, record_claims.extract(schema, sources, model).claims)
 
 
 def of(path: str, fields: list[Field]) -> list[tuple[Any, str]]:
@@ -149,7 +149,9 @@ def test_round_counts_agree_with_exact_ones_but_years_are_never_round(one: int, 
     schema = schemas.inline(
         {"title": "t", "type": "object", "properties": {"employees": {"type": "integer"}}, "x-curtsy": {"per": "site"}}
     )
-    sources = [ladder.sources_of(str(n), "https://a.test/", f"<p>{n}".encode(), "text/html").text for n in (one, other)]
+    sources = [
+        record_claims.sources_of(str(n), "https://a.test/", f"<p>{n}".encode(), "text/html").text for n in (one, other)
+    ]
     claims = [
         Claim(path="/employees", value=n, rung=Rung.SELECTOR, source=source, span=(0, len(source.text)))
         for n, source in zip((one, other), sources, strict=True)

@@ -11,7 +11,7 @@ import pytest
 from curtsy.content.documents.model import Limits
 from curtsy.core.claims import Field
 from curtsy.core.text_layout import LabelKind, PageBox, Part, Visibility
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.extract.page_selection import Candidate, choose, roles_of
 from curtsy.extract.sources import MAX_TEXT, PageSources
 from curtsy.grounding import judge
@@ -31,15 +31,15 @@ def schema(**properties: Any) -> schemas.Schema:
 def source(kind: str, body: bytes, url: str = "http://a.test/report") -> PageSources:
     file = documents.read(kind, body, None, Limits())
     assert not file.problem
-    return ladder.sources_of("1-00", url, body, None, file)
+    return record_claims.sources_of("1-00", url, body, None, file)
 
 
 def html(body: str) -> PageSources:
-    return ladder.sources_of("1-00", "http://a.test/about", body.encode(), "text/html; charset=utf-8")
+    return record_claims.sources_of("1-00", "http://a.test/about", body.encode(), "text/html; charset=utf-8")
 
 
 def fields(wanted: schemas.Schema, *pages: PageSources) -> dict[str, Field]:
-    found = judge.settle(wanted, ladder.extract(wanted, pages).claims)
+    found = judge.settle(wanted, record_claims.extract(wanted, pages).claims)
     return {field.path: field for field in found if judge.is_published(field, wanted.leaf_for(field.path))}
 
 

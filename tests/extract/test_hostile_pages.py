@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge, schema
 
 _HEAD = "<title>Red hat - Acme</title><h1>Red hat</h1>"
@@ -27,8 +27,8 @@ _PAGES: dict[str, tuple[str, Callable[[int], str]]] = {
 
 def _record(name: str, html: str, url: str = "https://acme.test/") -> dict[str, Any]:
     found = schema.load(name)
-    page = ladder.sources_of("1", url, html.encode(), "text/html; charset=utf-8")
-    return dict(judge.assemble(found, judge.settle(found, ladder.extract(found, [page]).claims)))
+    page = record_claims.sources_of("1", url, html.encode(), "text/html; charset=utf-8")
+    return dict(judge.assemble(found, judge.settle(found, record_claims.extract(found, [page]).claims)))
 
 
 def _data(value: object) -> str:

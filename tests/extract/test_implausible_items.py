@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from curtsy.extract import articles, ladder
+from curtsy.extract import articles, record_claims
 from curtsy.grounding import judge, schema
 
 
 def record(name: str, html: str) -> dict[str, Any]:
     form = schema.load(name)
-    page = ladder.sources_of("1", "https://shop.test/p/1", html.encode(), "text/html; charset=utf-8")
-    return judge.assemble(form, judge.settle(form, ladder.extract(form, [page]).claims))
+    page = record_claims.sources_of("1", "https://shop.test/p/1", html.encode(), "text/html; charset=utf-8")
+    return judge.assemble(form, judge.settle(form, record_claims.extract(form, [page]).claims))
 
 
 @pytest.mark.parametrize(

@@ -125,17 +125,17 @@ OLD = "<main><h1>x</h1><p class=weight>Weight: 3 kg</p><p class=note>nothing</p>
 PLACE = Place(path="main > p.weight", before="Weight: ", label="weight")
 
 
-def look(html: str, known: Template | None = None) -> learned.Look:
+def find(html: str, known: Template | None = None) -> learned.LearnedClaims:
     found = page(html)
     assert found.document is not None
     wanted = [leaf(SCHEMA, "/weight")]
-    return learned.look(known or template(OLD, PLACE), SCHEMA, found, places_of(found.document), wanted)
+    return learned.find(known or template(OLD, PLACE), SCHEMA, found, places_of(found.document), wanted)
 
 
 def test_a_known_page_gives_its_value_with_its_exact_span_and_the_selector_in_the_evidence() -> None:
-    seen = look(OLD.replace("3 kg", "4.5 kg"))
+    seen = find(OLD.replace("3 kg", "4.5 kg"))
     (claim,) = seen.claims
-    assert (seen.known, seen.used, claim.value, claim.rung) == (True, (7,), 4.5, Rung.LEARNED)
+    assert (seen.is_complete, seen.used, claim.value, claim.rung) == (True, (7,), 4.5, Rung.LEARNED)
     field = judge.judge(claim, leaf(SCHEMA, "/weight"))
     (evidence,) = field.evidence
     assert (field.verdict, evidence.quote, evidence.source) == ("supported", "4.5 kg", "text")
@@ -156,23 +156,23 @@ def test_a_known_page_gives_its_value_with_its_exact_span_and_the_selector_in_th
     ids=["a new label", "a new number", "another label", "another class", "no number", "two values"],
 )
 def test_a_page_with_anything_new_about_the_field_is_left_to_the_model(html: str) -> None:
-    seen = look(html)
-    assert not seen.known
-    assert seen.safe == ()
+    seen = find(html)
+    assert not seen.is_complete
+    assert seen.trusted == ()
 
 
 def test_new_places_that_cannot_state_the_field_do_not_matter() -> None:
-    assert look(OLD.replace("</main>", "<p class=extra>a few words</p></main>")).known
+    assert find(OLD.replace("</main>", "<p class=extra>a few words</p></main>")).is_complete
 
 
 def test_an_absent_field_needs_three_pages_and_the_same_places() -> None:
     without = "<main><h1>x</h1><p class=note>nothing</p></main>"
     known = {key: Known(absent=frozenset(["/weight"])) for key in places(without).keys}
     for pages, settled in ((2, False), (3, True)):
-        assert look(without, Template(known=known, absent={"/weight": pages})).known is settled
-    assert not look(OLD, Template(known=known, absent={"/weight": 9})).known, "its place was never on such a page"
+        assert find(without, Template(known=known, absent={"/weight": pages})).is_complete is settled
+    assert not find(OLD, Template(known=known, absent={"/weight": 9})).is_complete, "its place was never on such a page"
     stated = {key: Known(absent=frozenset(["/weight"]), found=frozenset(["/weight"])) for key in known}
-    assert not look(without, Template(known=stated, absent={"/weight": 9})).known, "the model once found it there"
+    assert not find(without, Template(known=stated, absent={"/weight": 9})).is_complete, "the model once found it there"
 
 
 def test_selectors_that_contradict_each_other_find_nothing() -> None:
@@ -181,5 +181,5 @@ def test_selectors_that_contradict_each_other_find_nothing() -> None:
         Selector(n=n, leaf="/weight", place=Place(path=f"main > p.{name}")) for n, name in enumerate(("aa", "bb"))
     )
     known = Template(known={key: Known() for key in places(html).keys}, selectors=two)
-    assert look(html, known).claims == ()
-    assert look(html.replace("4", "3"), known).known
+    assert find(html, known).claims == ()
+    assert find(html.replace("4", "3"), known).is_complete

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from curtsy.core.claims import Claim
-from curtsy.extract import elements, ladder, selectors, structured
-from curtsy.extract.ladder import PageSources
+from curtsy.extract import elements, record_claims, selectors, structured
+from curtsy.extract.record_claims import PageSources
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Schema
@@ -34,7 +34,7 @@ def schema_of(hints: dict[str, Any], item: dict[str, Any] | None = None) -> Sche
 
 
 def page(html: str, name: str = "p1") -> PageSources:
-    return ladder.sources_of(name, f"http://a.test/{name}", html.encode(), "text/html; charset=utf-8")
+    return record_claims.sources_of(name, f"http://a.test/{name}", html.encode(), "text/html; charset=utf-8")
 
 
 def jsonld(*data: Any, name: str = "p1") -> PageSources:
@@ -88,7 +88,7 @@ def test_a_product_without_a_name_keeps_its_price() -> None:
 
 def test_what_is_published_is_what_the_page_says() -> None:
     schema = schema_of({"selectors": {"products.*.name": NAME, "products.*.price": PRICE}})
-    claims = ladder.extract(schema, [page(listed(*SHOP))]).claims
+    claims = record_claims.extract(schema, [page(listed(*SHOP))]).claims
     data = judge.assemble(schema, judge.settle(schema, claims))
     assert data == {"products": [LAMP, {"name": "Chair"}, TABLE, STOOL, BED]}
 
@@ -96,7 +96,7 @@ def test_what_is_published_is_what_the_page_says() -> None:
 def test_items_of_two_pages_stay_apart() -> None:
     schema = schema_of({"selectors": {"products.*.name": NAME, "products.*.price": PRICE}})
     pages = [page(listed(("Lamp", None), ("Table", "99.5")), "p1"), page(listed(("Boat", "9000"), ("Car", None)), "p2")]
-    assert items(list(ladder.extract(schema, pages).claims)) == [
+    assert items(list(record_claims.extract(schema, pages).claims)) == [
         {"name": "Lamp"},
         TABLE,
         {"name": "Boat", "price": 9000},
@@ -219,7 +219,7 @@ def test_leaves_that_others_are_about_stay_in_their_items() -> None:
         {"selectors": {"products.*.name": NAME, "products.*.price": price}}, {"price": NUMBER, "name": TEXT}
     )
     html = "<p>A <span class=n>Chair</span> costs nothing.</p><p>A <span class=n>Lamp</span> costs 10 today.</p>"
-    assert items(list(ladder.extract(schema, [page(html)]).claims)) == [{"name": "Chair"}, LAMP]
+    assert items(list(record_claims.extract(schema, [page(html)]).claims)) == [{"name": "Chair"}, LAMP]
 
 
 def test_there_are_no_more_items_than_are_of_use() -> None:
@@ -283,7 +283,7 @@ def test_items_of_two_lists_and_two_pages_are_published_apart() -> None:
         [jsonld(FURNITURE, VEHICLES)],
         [jsonld(FURNITURE, name="p1"), jsonld(VEHICLES, name="p2")],
     ):
-        claims = ladder.extract(schema, pages).claims
+        claims = record_claims.extract(schema, pages).claims
         assert judge.assemble(schema, judge.settle(schema, claims)) == {"products": ALL}
 
 

@@ -14,7 +14,7 @@ import pytest
 from model_server import ModelServer
 
 from curtsy.core.settings import Settings
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.extract.call_slots import CallSlots, NoSlot
 from curtsy.extract.llm import Caps, Memory, Model, ModelFault
 from curtsy.grounding import schema as schemas
@@ -54,8 +54,10 @@ def server() -> Iterator[ModelServer]:
         yield started
 
 
-def page(text: str = TEXT) -> ladder.PageSources:
-    return ladder.sources_of("p1", "https://a.example/", f"<html><body>{text}</body></html>".encode(), "text/html")
+def page(text: str = TEXT) -> record_claims.PageSources:
+    return record_claims.sources_of(
+        "p1", "https://a.example/", f"<html><body>{text}</body></html>".encode(), "text/html"
+    )
 
 
 def model(

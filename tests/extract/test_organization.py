@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge, schema, scoring
 
 SCHEMA = schema.load("organization")
@@ -14,10 +14,10 @@ SCHEMA = schema.load("organization")
 
 def record(pages: dict[str, str], form: schema.Schema = SCHEMA) -> dict[str, Any]:
     sources = [
-        ladder.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html; charset=utf-8")
+        record_claims.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html; charset=utf-8")
         for path, html in pages.items()
     ]
-    data = judge.assemble(form, judge.settle(form, ladder.extract(form, sources).claims))
+    data = judge.assemble(form, judge.settle(form, record_claims.extract(form, sources).claims))
     return {key: value for key, value in data.items() if value}
 
 
@@ -165,9 +165,10 @@ def test_values_that_contradict_each_other_are_withheld_with_both_quotes() -> No
         "about": "<title>About | Acme Widgets</title><p>Acme Widgets was founded in 1986.</p>",
     }
     sources = [
-        ladder.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html") for path, html in pages.items()
+        record_claims.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html")
+        for path, html in pages.items()
     ]
-    fields = judge.settle(SCHEMA, ladder.extract(SCHEMA, sources).claims)
+    fields = judge.settle(SCHEMA, record_claims.extract(SCHEMA, sources).claims)
     rivals = [field for field in fields if field.path == "/founded_year"]
     assert [(one.value, one.note) for one in rivals] == [(1984, "contradicted"), (1986, "contradicted")]
     assert all(one.evidence[0].quote.startswith("Acme Widgets was founded") for one in rivals)
@@ -351,8 +352,8 @@ def test_the_mission_is_found_in_other_words(text: str, mission: str) -> None:
 
 def test_what_they_say_against_themselves_lowers_a_score_and_is_not_published() -> None:
     text = "<p>We cut our carbon emissions by 12 percent in 2022.</p><p>In 2023 our emissions rose by 9 percent.</p>"
-    page = ladder.sources_of("1", "http://x.test/sustainability", text.encode(), "text/html; charset=utf-8")
-    fields = judge.settle(SCHEMA, ladder.extract(SCHEMA, [page]).claims)
+    page = record_claims.sources_of("1", "http://x.test/sustainability", text.encode(), "text/html; charset=utf-8")
+    fields = judge.settle(SCHEMA, record_claims.extract(SCHEMA, [page]).claims)
     data = judge.assemble(SCHEMA, fields)
     assert data["sustainability_claims"] == ["We cut our carbon emissions by 12 percent in 2022"]
     assert judge.confidence(SCHEMA, fields, 500).share == 1.0
@@ -382,7 +383,7 @@ def test_a_row_of_figures_is_no_claim() -> None:
 
 def test_a_page_called_the_house_is_about_them() -> None:
     pages = {"": "<title>Alder</title>", "la-maison": "<title>La maison</title><p>Nous avons été fondés en 1987.</p>"}
-    chosen = ladder.choose(SCHEMA, [(f"http://x.test/{path}", None) for path in (*pages, "boutique")])
+    chosen = record_claims.choose(SCHEMA, [(f"http://x.test/{path}", None) for path in (*pages, "boutique")])
     assert chosen == ["http://x.test/", "http://x.test/la-maison"]
 
 

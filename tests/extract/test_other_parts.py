@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge, schema
 
 _EVENT = "<title>Summer fair</title><h1>Summer fair</h1><p>Music and food for everybody at the old mill.</p>"
@@ -18,8 +18,8 @@ _OFFER = "<p>Employer: Other AS</p><p>Location: Oslo</p>"
 
 def _record(name: str, html: str) -> dict[str, Any]:
     made = schema.load(name)
-    page = ladder.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
-    data = judge.assemble(made, judge.settle(made, ladder.extract(made, [page]).claims))
+    page = record_claims.sources_of("1", "https://a.test/x", html.encode(), "text/html; charset=utf-8")
+    data = judge.assemble(made, judge.settle(made, record_claims.extract(made, [page]).claims))
     return {key: value for key, value in data.items() if value and key not in ("name", "title")}
 
 
@@ -61,8 +61,8 @@ def test_a_pattern_finds_the_heading_of_such_a_part() -> None:
          "x-curtsy": {"selectors": {"comments": [{"pattern": r"(?m)^(\d+) comments$"}]}}}
     )  # fmt: skip
     html = b"<title>Fog</title><h1>Fog</h1><p>It was foggy.</p><h2>12 comments</h2><p>So it was.</p>"
-    page = ladder.sources_of("1", "https://a.test/x", html, "text/html")
-    assert [claim.value for claim in ladder.extract(made, [page]).claims] == [12]
+    page = record_claims.sources_of("1", "https://a.test/x", html, "text/html")
+    assert [claim.value for claim in record_claims.extract(made, [page]).claims] == [12]
 
 
 _FACTS = "<table><tr><th>Founded<td>1921<tr><th>Headquarters<td>Oslo, Norway</table>"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy.extract import ladder, postal_addresses
+from curtsy.extract import postal_addresses, record_claims
 
 
 def found(html: str, path: str = "contact", host: str = "alderpumps.test") -> list[str]:
-    page = ladder.sources_of("1", f"https://{host}/{path}", html.encode(), "text/html; charset=utf-8")
+    page = record_claims.sources_of("1", f"https://{host}/{path}", html.encode(), "text/html; charset=utf-8")
     return [str(claim.value) for claim in postal_addresses.claims("/contact/address", page, ["Alder Pumps"])]
 
 

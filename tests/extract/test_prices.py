@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge, schema
 
 PRODUCT = schema.load("product")
@@ -13,8 +13,8 @@ _FAR = f"<p>{'A hat is a cover for the head. ' * 12}</p>"
 
 
 def _price(html: str) -> tuple[object, object]:
-    page = ladder.sources_of("1", "https://shop.test/hat", html.encode(), "text/html; charset=utf-8")
-    found = judge.assemble(PRODUCT, judge.settle(PRODUCT, ladder.extract(PRODUCT, [page]).claims))
+    page = record_claims.sources_of("1", "https://shop.test/hat", html.encode(), "text/html; charset=utf-8")
+    found = judge.assemble(PRODUCT, judge.settle(PRODUCT, record_claims.extract(PRODUCT, [page]).claims))
     return found.get("price"), found.get("currency")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.extract import ladder, prompts
+from curtsy.extract import prompts, record_claims
 from curtsy.extract.answer_schema import Style
 from curtsy.grounding import schema
 
@@ -16,8 +16,10 @@ SCHEMA = schema.load("organization")
 NAME = [leaf for leaf in SCHEMA.leaves if leaf.path == "/name"]
 
 
-def page(text: str) -> ladder.PageSources:
-    return ladder.sources_of("p", "https://a.test/", text.encode("utf-8", "replace"), "text/plain; charset=utf-8")
+def page(text: str) -> record_claims.PageSources:
+    return record_claims.sources_of(
+        "p", "https://a.test/", text.encode("utf-8", "replace"), "text/plain; charset=utf-8"
+    )
 
 
 def prompt(text: str, style: Style = Style.QUOTE) -> prompts.Prompt:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge, schema
 
 _TEXT = {"type": "string"}
@@ -24,8 +24,8 @@ def _ld(data: str) -> str:
 
 
 def _record(html: str, made: schema.Schema = RECIPE) -> dict[str, Any]:
-    page = ladder.sources_of("1", "https://pot.test/soup", html.encode(), "text/html; charset=utf-8")
-    return judge.assemble(made, judge.settle(made, ladder.extract(made, [page]).claims))
+    page = record_claims.sources_of("1", "https://pot.test/soup", html.encode(), "text/html; charset=utf-8")
+    return judge.assemble(made, judge.settle(made, record_claims.extract(made, [page]).claims))
 
 
 @pytest.mark.parametrize("made", [RECIPE, TYPED], ids=["untyped", "typed"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from curtsy.extract.ladder import sources_of
+from curtsy.extract.record_claims import sources_of
 
 HTML = b"""<title>Mill</title><body><nav><a href=/x>Our other pages</a></nav><main><h1>The mill</h1>
 <p>The mill was founded in 1912, and it still grinds flour for the town.</p></main>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curtsy.core.claims import Claim, Rung
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge
 from curtsy.grounding.schema import Leaf
 
@@ -15,7 +15,7 @@ PAGE = """<title>Blue bowl</title>
 "offers": {"price": "12.50", "priceCurrency": "EUR"}, "isRelatedTo": {"brand": "Birch"}}</script>
 <meta property="og:site_name" content="Bowl Shop">
 <h1>Blue bowl</h1><p>Made in Ghent at Alder</p><p>12,50 €</p><p>19,00 €</p><p>Birch</p><p>Bowl Shop</p>"""
-TEXT = ladder.sources_of("1", "http://a.test/", PAGE.encode(), "text/html; charset=utf-8").text
+TEXT = record_claims.sources_of("1", "http://a.test/", PAGE.encode(), "text/html; charset=utf-8").text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from curtsy.core.claims import Claim
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.extract.values import coerced
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
@@ -171,13 +171,13 @@ def test_a_number_of_json_says_what_its_point_is() -> None:
     assert coerced("1e400", NUMBER, exact=True) is None
 
 
-# Through the ladder: what is read here, `ground` reads too
+# Through all sources: what is read here, `ground` reads too
 
 
 def published(kind: dict[str, Any], html: str, hints: dict[str, Any]) -> tuple[list[Claim], Any]:
     schema = schemas.inline({"type": "object", "properties": {"value": kind}, "x-curtsy": hints})
-    page = ladder.sources_of("p1", "http://a.test/", html.encode(), "text/html; charset=utf-8")
-    claims = list(ladder.extract(schema, [page]).claims)
+    page = record_claims.sources_of("p1", "http://a.test/", html.encode(), "text/html; charset=utf-8")
+    claims = list(record_claims.extract(schema, [page]).claims)
     return claims, judge.assemble(schema, judge.settle(schema, claims)).get("value")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from quoting import FOLDER, _states
 
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.extract.chunks import choose, tokens_of
 from curtsy.records import truth
 
@@ -22,7 +22,7 @@ def measure(path: Path) -> Counter[str]:
     told: Counter[str] = Counter()
     for case in truth.load(path):
         pages = [
-            ladder.sources_of(str(at), url, html.encode(), "text/html; charset=utf-8")
+            record_claims.sources_of(str(at), url, html.encode(), "text/html; charset=utf-8")
             for at, (url, html) in enumerate(case.pages)
         ]
         texts = [page.shown for page in pages]

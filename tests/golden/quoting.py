@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from curtsy.core.claims import Claim, Rung, Source
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge
 from curtsy.grounding.dates import dates
 from curtsy.grounding.numbers import numbers
@@ -27,7 +27,7 @@ def shares(name: str) -> tuple[float, float, Counter[str]]:
     told: Counter[str] = Counter()
     for case in truth.load(FOLDER / f"{name}.toml"):
         sources = [
-            ladder.sources_of(str(at), url, html.encode(), "text/html; charset=utf-8").text
+            record_claims.sources_of(str(at), url, html.encode(), "text/html; charset=utf-8").text
             for at, (url, html) in enumerate(case.pages)
         ]
         for path, values in case.truth.items():

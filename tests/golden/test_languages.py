@@ -9,7 +9,7 @@ import pytest
 import quoting
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge, schema
 from curtsy.grounding.schema import Leaf
 
@@ -72,7 +72,7 @@ def test_true_quotes_are_published_and_other_lines_are_not(name: str) -> None:
 )
 def test_markup_that_names_the_field_separates_a_value_from_its_line(markup: str, published: bool) -> None:
     page = f"<title>Cook</title><h1>Cook</h1><div><span>Lake Inn</span>{markup}</div>"
-    source = ladder.sources_of("1", "http://a.test/", page.encode(), "text/html; charset=utf-8").text
+    source = record_claims.sources_of("1", "http://a.test/", page.encode(), "text/html; charset=utf-8").text
     leaf = schema.load("job").leaf_for("/location")
     claim = Claim(path="/location", value="Como", rung=Rung.LLM, source=source, quote="Lake InnComo")
     assert judge.is_grounded(judge.judge(claim, leaf)) is published

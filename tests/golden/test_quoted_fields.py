@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge
 from curtsy.grounding.schema import Leaf
 
@@ -45,7 +45,7 @@ def _source(said: str, language: str) -> Source:
     if not said.startswith("<"):
         return Source(SourceKind.TEXT, "1", "http://a.test/", said, language=language)
     page = f"<html lang={language}><body>{said}".encode()
-    return ladder.sources_of("1", "http://a.test/", page, "text/html; charset=utf-8").text
+    return record_claims.sources_of("1", "http://a.test/", page, "text/html; charset=utf-8").text
 
 
 CASES = {line: _case(line) for line in LINES if line and not line.startswith("#")}

@@ -7,7 +7,7 @@ import html
 import pytest
 
 from curtsy.core.claims import Claim, Rung
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge, schema
 from curtsy.grounding.currencies import codes_of, has_money
 from curtsy.grounding.numbers import numbers
@@ -26,7 +26,7 @@ def published(line: str, value: float, markup: str = "p") -> bool:
     page = (
         f"<title>Lamp</title><h1>Lamp</h1><{markup}>{html.escape(line)}</{markup.split()[0]}><p>It burns for hours.</p>"
     )
-    source = ladder.sources_of("1", "https://shop.test/lamp", page.encode(), "text/html; charset=utf-8").text
+    source = record_claims.sources_of("1", "https://shop.test/lamp", page.encode(), "text/html; charset=utf-8").text
     leaf = PRODUCT.leaf_for("/price")
     field = judge.judge(Claim(path="/price", value=value, rung=Rung.LLM, source=source, quote=line), leaf)
     return judge.is_published(field, leaf)
@@ -58,7 +58,7 @@ def test_the_contacts_of_who_made_a_site_are_not_the_organizations() -> None:
     page = (
         "<title>Mill</title><h1>Mill</h1><p>Webdesign: Pixel Barn, info@pixelbarn.test</p><p>Mail: hello@mill.test</p>"
     )
-    source = ladder.sources_of("1", "https://mill.test/", page.encode(), "text/html; charset=utf-8").text
+    source = record_claims.sources_of("1", "https://mill.test/", page.encode(), "text/html; charset=utf-8").text
 
     def shown(value: str, quote: str) -> bool:
         claim = Claim(path="/contact/email", value=value, rung=Rung.LLM, source=source, quote=quote)

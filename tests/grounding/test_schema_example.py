@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from curtsy.extract import elements, ladder
+from curtsy.extract import elements, record_claims
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 
@@ -21,13 +21,13 @@ def test_the_worked_example_finds_what_the_page_says(tmp_path: Path) -> None:
     (tmp_path / "orgs.json").write_text(document[0])
     (tmp_path / "orgs.toml").write_text(hints[0])
     schema = schemas.load("orgs.json", folder=tmp_path)
-    page = ladder.sources_of("p1", "http://mend.test/about", html[0].encode(), "text/html; charset=utf-8")
+    page = record_claims.sources_of("p1", "http://mend.test/about", html[0].encode(), "text/html; charset=utf-8")
     try:
-        fields = judge.settle(schema, ladder.extract(schema, [page]).claims)
+        fields = judge.settle(schema, record_claims.extract(schema, [page]).claims)
     finally:
         elements.close()
     assert judge.assemble(schema, fields) == json.loads(record[1])
-    assert ladder.applies(schema, page.url, page.title)
+    assert record_claims.applies(schema, page.url, page.title)
 
 
 def test_every_key_is_documented() -> None:

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge as grounding
 from curtsy.grounding import schema
 from tests.judge import places
@@ -32,8 +32,8 @@ def _published(case: Case) -> dict[str, list[str]]:
     made = schema.load("article")
     if "recipe" in case.set:
         made = schema.inline({"type": "object", "properties": _RECIPE})
-    page = ladder.sources_of("0", case.url, case.html.encode(), "text/html; charset=utf-8")
-    found = grounding.assemble(made, grounding.settle(made, ladder.extract(made, [page]).claims))
+    page = record_claims.sources_of("0", case.url, case.html.encode(), "text/html; charset=utf-8")
+    found = grounding.assemble(made, grounding.settle(made, record_claims.extract(made, [page]).claims))
     date = found.get("published")
     return {
         "date": [date] if date else [], "author": found.get("authors", [found["author"]] if "author" in found else []),

@@ -14,7 +14,7 @@ import pytest
 from curtsy.core.errors import UnknownRecord, UsageError, WrongState
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.records import golden_cases
@@ -290,10 +290,10 @@ def test_golden_cases_hold_what_is_needed_to_extract_again(case: Case, tmp_path:
     assert told["review"] == {"decision": "correct", "who": "ada", "at_ms": NOW, "note": ""}
     schema = schemas.restore(told["schema"])
     pages = [
-        ladder.sources_of(f"1-{i:032x}", page["url"], (folder / page["body"]).read_bytes(), page["content_type"])
+        record_claims.sources_of(f"1-{i:032x}", page["url"], (folder / page["body"]).read_bytes(), page["content_type"])
         for i, page in enumerate(told["pages"])
     ]
-    fields = judge.settle(schema, ladder.extract(schema, pages).claims)
+    fields = judge.settle(schema, record_claims.extract(schema, pages).claims)
     assert judge.assemble(schema, fields)["name"] == told["expected"]["name"]
     assert len(golden_cases.export_golden(case.store, case.segments, out, every=True)) == 2
     only = golden_cases.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))

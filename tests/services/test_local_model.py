@@ -18,7 +18,7 @@ from waiting import until
 from curtsy.core.claims import Verdict
 from curtsy.core.errors import MissingPart
 from curtsy.core.settings import LOCAL_MODEL, Settings
-from curtsy.extract import endpoint, ladder
+from curtsy.extract import endpoint, record_claims
 from curtsy.extract.endpoint import Endpoint, ModelFault
 from curtsy.extract.llm import Memory, Model, prompt_texts
 from curtsy.grounding import judge, schema
@@ -87,8 +87,8 @@ def gone(pid: int) -> bool:
         return True
 
 
-def page(html: str) -> ladder.PageSources:
-    return ladder.sources_of("p", "https://bikes.example/", html.encode(), "text/html")
+def page(html: str) -> record_claims.PageSources:
+    return record_claims.sources_of("p", "https://bikes.example/", html.encode(), "text/html")
 
 
 # What it says

@@ -1,7 +1,7 @@
 """Values of a page or a site, and where they are found: the values of extraction, from claim to judged field.
 
     Source      a piece of a page that can support claims: its text, its structured data, its attributes
-    Claim       a value for one leaf of a schema, as a rung of the ladder found it, with its source
+    Claim       a value for one leaf of a schema, as a source of values found it, with its place in a page
     Evidence    the place in a source that supports a value
     Field       a claim after grounding: its verdict, and the evidence for it
 
@@ -29,7 +29,7 @@ class SourceKind(StrEnum):
 
 
 class Rung(StrEnum):
-    """A source of values, cheapest first: a rung of the ladder."""
+    """A source of values, cheapest first. Each is used only for values that the previous ones did not find."""
 
     STRUCTURED = "structured"
     SELECTOR = "selector"  # CSS, XPath, or a pattern over the text
@@ -235,7 +235,7 @@ class Usage:
 
 @hot_value()
 class Extraction:
-    """What the ladder found for one record: all claims, preferred ones first."""
+    """All claims for one record, preferred ones first."""
 
     claims: tuple[Claim, ...] = ()
     usage: Usage = field(default_factory=Usage)

@@ -1,8 +1,8 @@
-"""The rung before the model: selectors that were learned from verified values of the same template.
+"""The source before the model: selectors that were learned from verified values of the same template.
 
     Place       where a value is: a chain of elements, a label or position, constant text around it
     Template    what is known about pages of one kind: their places, their selectors, fields that they do not state
-    look        what a template's selectors find on a page, and whether the page is known well enough to ask no model
+    find        what a template's selectors find on a page, and whether the page is known well enough to ask no model
 
 A page is known if every missing field is found and grounded, or known to be absent, and no new place could state one.
 `learning` makes the selectors. Pure; time is linear in the page.
@@ -165,14 +165,14 @@ class Template:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class LearnedClaims:
     """What the selectors of a template find on a page."""
 
     #: every missing field is found, or known to be absent, and nothing is new
-    known: bool = False
+    is_complete: bool = False
     claims: tuple[Claim, ...] = ()
     #: those of fields about which the page has nothing new
-    safe: tuple[Claim, ...] = ()
+    trusted: tuple[Claim, ...] = ()
     #: numbers of the selectors that found something
     used: tuple[int, ...] = ()
     #: fields that the page is known not to state
@@ -181,13 +181,15 @@ class Look:
     has_new: bool = False
 
 
-def look(template: Template, schema: Schema, page: PageSources, places: PagePlaces, missing: Sequence[Leaf]) -> Look:
+def find(
+    template: Template, schema: Schema, page: PageSources, places: PagePlaces, missing: Sequence[Leaf]
+) -> LearnedClaims:
     """Return what the selectors find for the missing fields."""
     claims: list[Claim] = []
-    safe: list[Claim] = []
+    trusted: list[Claim] = []
     used: list[int] = []
     absent: set[str] = set()
-    known, has_new = bool(missing), False
+    is_complete, has_new = bool(missing), False
     for leaf in missing:
         by, values = _found(template, leaf, places)
         found = [_claim(leaf, number, value, by[0].place, page) for number, value in enumerate(values)]
@@ -195,15 +197,16 @@ def look(template: Template, schema: Schema, page: PageSources, places: PagePlac
         claims += found
         used += [one.n for one in by]
         if _is_new(template, leaf, places, found=bool(found)):
-            known, has_new = False, True
+            is_complete, has_new = False, True
         elif grounded:
-            safe += found
+            trusted += found
         elif not found and _is_absent(template, leaf, places):
             absent.add(leaf.path)
         else:
-            known = False
-    return Look(
-        known=known, claims=tuple(claims), safe=tuple(safe), used=tuple(used), absent=frozenset(absent), has_new=has_new
+            is_complete = False
+    return LearnedClaims(
+        is_complete=is_complete, claims=tuple(claims), trusted=tuple(trusted), used=tuple(used),
+        absent=frozenset(absent), has_new=has_new,
     )  # fmt: skip
 
 

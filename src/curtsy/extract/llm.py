@@ -1,4 +1,4 @@
-"""A language model as the last rung: it is called only for missing values, and its output is never trusted.
+"""A language model as the last source of values: it is called only for missing values, and its output is never trusted.
 
     Model       `ask` for the leaves of a schema, `question` for a rubric; blocks, so call it in a thread
     ModelFault  no usable answer; the stage decides about retries

@@ -1,4 +1,4 @@
-"""The second rung: values that selectors find, by CSS, XPath, labels of table cells, or patterns over the text.
+"""The second source of claims: selectors, by CSS, XPath, labels of table cells, or patterns over the text.
 
 The evidence of a pattern in the page's text is the sentence around the match. The evidence of an element is its text or
 attribute, and the locator is the selector. The evidence of a table cell is the cell, with its labels. Patterns take

@@ -1,4 +1,4 @@
-"""A page as the rungs use it: its text, its structured data as a JSON document, its elements."""
+"""A page as the sources of claims use it: its text, its structured data as a JSON document, its elements."""
 
 from __future__ import annotations
 

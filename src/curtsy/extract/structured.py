@@ -1,4 +1,4 @@
-"""The first rung: values in a page's structured data.
+"""The first source of claims: values in a page's structured data.
 
 A claim's source is the text at one JSON pointer into the page's data. For a value composed of several texts, such as
 `{city}, {country}`, the locator has all pointers separated by spaces, and the text has one line for each. `text_at`

@@ -96,5 +96,5 @@ def _finite(value: Any) -> Any:
     return [_finite(inner) for inner in value] if isinstance(value, list) else value
 
 
-#: schema -> the function that makes its items from a page; the ladder (extract/ladder.py) handles all other schemas
+#: schema -> the function that makes its items from a page; extract/record_claims.py handles all other schemas
 extractors: dict[str, Callable[[Stored], list[dict[str, Any]]]] = {"page": page_facts}

@@ -16,7 +16,7 @@ from typing import Any
 from curtsy.content.documents.model import FileText, Limits
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Page
-from curtsy.extract import ladder, llm
+from curtsy.extract import llm, record_claims
 from curtsy.grounding import judge, page_schema
 from curtsy.grounding import schema as schemas
 from curtsy.records import extraction
@@ -163,8 +163,8 @@ def facts_of(page: Read, schema: str | dict[str, Any]) -> dict[str, Any]:
         return answer | {"data": found.facts, "evidence": list(_evidence(stated))}
     wanted = _schema(schema)
     body = page.body or b""
-    sources = [ladder.sources_of(page.id, page.url, body, page.content_type, page.file())]
-    claims = ladder.extract(wanted, sources, None).claims
+    sources = [record_claims.sources_of(page.id, page.url, body, page.content_type, page.file())]
+    claims = record_claims.extract(wanted, sources, None).claims
     fields = judge.settle(wanted, claims, llm.prompt_texts(wanted.leaves))
     words = sum(source.words for source in sources)
     item = extraction.item_of(wanted, fields, judge.confidence(wanted, fields, words))

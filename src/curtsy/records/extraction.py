@@ -1,6 +1,7 @@
 """The work of the stages: extract from a page or a site, score, and build records.
 
-    extract    claims of all rungs (extract/ladder.py), judged (grounding/judge.py): data, evidence, withheld values
+    extract    claims of all sources (extract/record_claims.py), judged (grounding/judge.py): data, evidence, withheld
+               values
     score      by the crawl's rubric, from evidence only
     store      the records
 
@@ -22,9 +23,9 @@ from curtsy.core.errors import CurtsyError, Damaged, UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
 from curtsy.core.settings import Settings
-from curtsy.extract import ladder, llm, page_selection
+from curtsy.extract import llm, page_selection, record_claims
 from curtsy.extract.document_labels import labels_of
-from curtsy.extract.ladder import Candidate, PageSources
+from curtsy.extract.record_claims import Candidate, PageSources
 from curtsy.extract.verification import Check
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.contradictions import CONTRADICTED
@@ -107,7 +108,7 @@ def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> lis
         if function is page_facts:
             return [_of_page(_in_time(parts, stored, describe, stored))]
         return [_of_facts(facts) for facts in function(stored)]  # a function of a user has no time limit
-    found = run_ladder(parts, crawl, row, plan.schema, [_sources(parts, stored)])
+    found = collect_claims(parts, crawl, row, plan.schema, [_sources(parts, stored)])
     return [{**item, "url": stored.page.url} for item in found]
 
 
@@ -117,7 +118,7 @@ def _of_site(parts: Parts, crawl: Crawl, row: Row, plan: Plan, host: str) -> lis
         listed = sites.pages_of(tx, row.crawl, host)
     candidates = [Candidate(url, title, is_file=is_file) for _, url, title, is_file in listed]
     chosen, pages_of_site = _chosen(parts, row.crawl, plan.schema, candidates, {url: fp for fp, url, _, _ in listed})
-    found = run_ladder(parts, crawl, row, plan.schema, pages_of_site)
+    found = collect_claims(parts, crawl, row, plan.schema, pages_of_site)
     home = chosen[0] if chosen else f"https://{host}/"
     return [{**item, "url": home, "as_of": as_of} for item in found]
 
@@ -127,12 +128,12 @@ def _chosen(
 ) -> tuple[list[str], list[PageSources]]:
     """Return the URLs for the record of a site, and their pages. Chosen pages say what the documents are."""
     files = {one.url for one in candidates if one.is_file}
-    chosen = ladder.choose(schema, candidates)
+    chosen = record_claims.choose(schema, candidates)
     read = {url: _read(parts, crawl, fps[url]) for url in chosen if url not in files}
     documents = [page.document for page in read.values() if page is not None and page.document is not None]
     labels = labels_of(documents, files) if files else {}
     if labels:
-        chosen = ladder.choose(schema, [one._replace(label=labels.get(one.url)) for one in candidates])
+        chosen = record_claims.choose(schema, [one._replace(label=labels.get(one.url)) for one in candidates])
     for url in chosen:
         page = read[url] if url in read else _read(parts, crawl, fps[url])
         if page is not None and url in labels:
@@ -168,7 +169,7 @@ def _with_file(parts: Parts, stored: Stored) -> Stored:
 def _sources(parts: Parts, stored: Stored) -> PageSources:
     page = stored.page
     given = (page.id, page.url, stored.body, stored.content_type, stored.file)
-    return _in_time(parts, stored, ladder.sources_of, *given)
+    return _in_time(parts, stored, record_claims.sources_of, *given)
 
 
 def page_sources(parts: Parts, crawl: int, subject: str) -> PageSources | None:
@@ -198,12 +199,12 @@ def _too_slow(urls: Sequence[str], seconds: float) -> StageFault:
     return StageFault("parse_timeout", f"reading {named} took more than {seconds:g} s", False)
 
 
-def run_ladder(
+def collect_claims(
     parts: Parts, crawl: Crawl, row: Row, schema: Schema, found: Sequence[PageSources]
 ) -> list[dict[str, Any]]:
     """Return one item from those pages, or none if they state nothing.
 
-    If the model has failed for the last time, the item has what the other rungs found, and its `failure`.
+    If the model has failed for the last time, the item has what the other sources found, and its `failure`.
     """
     if not found:
         return []
@@ -211,7 +212,7 @@ def run_ladder(
     try:
         model = crawl_model.model_of(parts.store, parts.settings, crawl, row.subject)
         memory = _memory(parts, schema, found, has_model=model is not None)
-        extraction = within(seconds, ladder.extract, schema, found, model, memory)
+        extraction = within(seconds, record_claims.extract, schema, found, model, memory)
         fields = within(seconds, judge.settle, schema, extraction.claims, llm.prompt_texts(schema.leaves))
     except ParseTimeout as error:
         raise _too_slow([page.url for page in found], seconds) from error

@@ -19,7 +19,7 @@ from curtsy.core.claims import Claim, Extraction, Field, Rung, SourceKind
 from curtsy.core.model import Crawl
 from curtsy.core.observe import count
 from curtsy.extract import learned
-from curtsy.extract.learned import Known, Look, Place, Selector, Template
+from curtsy.extract.learned import Known, LearnedClaims, Place, Selector, Template
 from curtsy.extract.places import Block, PagePlaces, digest, places_of, similarity, url_shape
 from curtsy.extract.sources import PageSources
 from curtsy.grounding import judge
@@ -42,22 +42,22 @@ class PageMemory:
         self.schema, self.page, self.rows = schema, page, rows
         self._store, self._active, self._every = store, active, every
         #: None: nothing was missing, so nothing was searched
-        self.seen: Look | None = None
+        self.seen: LearnedClaims | None = None
         self.places: PagePlaces | None = None
         self.row: TemplateRow | None = None
 
-    def look(self, missing: Sequence[Leaf]) -> Look:
+    def find(self, missing: Sequence[Leaf]) -> LearnedClaims:
         """What the selectors of its template find for these fields."""
-        self.seen = Look()
+        self.seen = LearnedClaims()
         if self.page.document is None:
             return self.seen
         self.places = places_of(self.page.document)
         self.row = best(self.rows, self.places)
         if self.row is not None:
             template = template_of(self.row, self.selectors)
-            self.seen = learned.look(template, self.schema, self.page, self.places, missing)
-            if self.seen.known and self._is_check(self.row):
-                self.seen = replace(self.seen, known=False)  # the model reads it too
+            self.seen = learned.find(template, self.schema, self.page, self.places, missing)
+            if self.seen.is_complete and self._is_check(self.row):
+                self.seen = replace(self.seen, is_complete=False)  # the model reads it too
         return self.seen
 
     def _is_check(self, row: TemplateRow) -> bool:
@@ -127,7 +127,7 @@ def note(
     elif memory.row is not None:
         outcome = Outcome(used=seen.used, missed=_unused(memory, seen), older=memory.older)
         store.run(templates.note_used, memory.row.n, crawl.n, subject, outcome, now_ms)
-        count("pages_by_learned_selectors", int(seen.known))
+        count("pages_by_learned_selectors", int(seen.is_complete))
 
 
 def created(store: Store, schema: Schema, url: str, places: PagePlaces, now_ms: int) -> int | None:
@@ -184,7 +184,11 @@ def spans_of(field: Field, page: str) -> list[tuple[int, int]]:
 
 
 def _judged(
-    memory: PageMemory, seen: Look, said: Mapping[str, Sequence[Any]], absent: frozenset[str], before: Sequence[str]
+    memory: PageMemory,
+    seen: LearnedClaims,
+    said: Mapping[str, Sequence[Any]],
+    absent: frozenset[str],
+    before: Sequence[str],
 ) -> Outcome:
     """Compare the selectors with the model. It may overlook a value once: only if it found none on the page before
     either, or if something is new on this page, a selector that found one is wrong.
@@ -206,7 +210,7 @@ def _judged(
     return Outcome(used, missed, wrong, memory.older)
 
 
-def _unused(memory: PageMemory, seen: Look) -> list[int]:
+def _unused(memory: PageMemory, seen: LearnedClaims) -> list[int]:
     """The selectors that found nothing for fields that others found."""
     found = {one.leaf for one in memory.selectors if one.n in seen.used}
     return [one.n for one in memory.selectors if one.leaf in found and one.n not in seen.used]

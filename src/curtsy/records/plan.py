@@ -36,7 +36,7 @@ class Plan:
 
     schema: Schema
     rubric: Scorer | None = None
-    #: name of a function in `page_schema.extractors` that makes the items instead of the ladder
+    #: name of a function in `page_schema.extractors` that makes the items instead of `record_claims.extract`
     function: str | None = None
 
 

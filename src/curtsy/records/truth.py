@@ -19,7 +19,7 @@ from typing import Any
 
 from curtsy.core.claims import Field, Source
 from curtsy.core.errors import UsageError
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge as grounding
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Schema
@@ -183,13 +183,13 @@ def judge(cases: Sequence[Case]) -> Report:
 def extracted(case: Case) -> tuple[list[Field], dict[str, Source]]:
     """Return the published fields of a case, and the sources by their hash."""
     pages = [
-        ladder.sources_of(str(number), url, html.encode(), "text/html; charset=utf-8")
+        record_claims.sources_of(str(number), url, html.encode(), "text/html; charset=utf-8")
         for number, (url, html) in enumerate(case.pages)
     ]
     if case.schema.per == "site":
-        chosen = ladder.choose(case.schema, [(page.url, page.title) for page in pages])
+        chosen = record_claims.choose(case.schema, [(page.url, page.title) for page in pages])
         pages = [page for url in chosen for page in pages if page.url == url]
-    extraction = ladder.extract(case.schema, pages)
+    extraction = record_claims.extract(case.schema, pages)
     fields = grounding.settle(case.schema, extraction.claims)
     sources = {claim.source.sha256: claim.source for claim in extraction.claims}
     return [one for one in fields if grounding.is_published(one, case.schema.leaf_for(one.path))], sources

@@ -14,7 +14,7 @@ from curtsy.content.documents.model import FileText, Limits
 from curtsy.core.model import Page
 from curtsy.core.settings import Settings
 from curtsy.core.text_layout import Part
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.services.document_process import documents
@@ -84,9 +84,9 @@ def test_words_of_a_scan_have_boxes(read: FileText) -> None:
 def test_evidence_from_a_scan_says_that_it_was_recognized(read: FileText) -> None:
     schema = schemas.load("organization")
     site = OrgSite(SCANNED, Shape())
-    home = ladder.sources_of("1-00", f"http://{SCANNED}/", site.html("/").encode(), "text/html")
-    report = ladder.sources_of("1-01", f"http://{SCANNED}{site.document}", b"", None, read)
-    fields = {one.path: one for one in judge.settle(schema, ladder.extract(schema, [home, report]).claims)}
+    home = record_claims.sources_of("1-00", f"http://{SCANNED}/", site.html("/").encode(), "text/html")
+    report = record_claims.sources_of("1-01", f"http://{SCANNED}{site.document}", b"", None, read)
+    fields = {one.path: one for one in judge.settle(schema, record_claims.extract(schema, [home, report]).claims)}
     founded = fields["/founded_year"]
     assert founded.value == truth(SCANNED).founded_year
     (one,) = founded.evidence

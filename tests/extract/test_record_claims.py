@@ -1,4 +1,4 @@
-"""Selectors and the ladder: what each rung finds, on what it rests, and what is left for the next."""
+"""Selectors and the claims of a record: what each source finds, on what it rests, and what is left for the next."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curtsy.core.claims import Claim, Extraction, Rung, SourceKind, Usage
-from curtsy.extract import ladder, selectors, structured
-from curtsy.extract.ladder import Candidate, PageSources
+from curtsy.extract import record_claims, selectors, structured
+from curtsy.extract.record_claims import Candidate, PageSources
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Leaf, Schema
@@ -33,7 +33,7 @@ def schema_of(hints: dict[str, Any], **properties: Any) -> Schema:
 
 
 def page(html: str, url: str = "http://a.test/about", name: str = "p1") -> PageSources:
-    return ladder.sources_of(name, url, html.encode(), "text/html; charset=utf-8")
+    return record_claims.sources_of(name, url, html.encode(), "text/html; charset=utf-8")
 
 
 def found(selector: Any, html: str, kind: Any = TEXT, url: str = "http://a.test/about") -> list[Claim]:
@@ -152,20 +152,20 @@ WILD = {
 def test_wild_text_takes_bounded_time(name: str) -> None:
     schema, wild = ORGANIZATION, page(WILD[name])
     started = time.process_time()
-    assert len(ladder.extract(schema, [wild, wild]).claims) <= 200
+    assert len(record_claims.extract(schema, [wild, wild]).claims) <= 200
     assert time.process_time() - started < 5
 
 
 def test_what_is_not_a_page_says_nothing() -> None:
     schema = ORGANIZATION
     for body, kind in ((b"", "text/html"), (b"\x00\xff" * 100, "image/png"), (b"%PDF", None), (b"<p>", "text/html")):
-        assert ladder.extract(schema, [ladder.sources_of("p", "http://a.test/", body, kind)]).claims == ()
-    plain = ladder.sources_of("p", "http://a.test/", b"We were founded in 1973 by neighbours.", "text/plain")
-    assert [claim.value for claim in ladder.extract(schema, [plain]).claims] == [1973]
+        assert record_claims.extract(schema, [record_claims.sources_of("p", "http://a.test/", body, kind)]).claims == ()
+    plain = record_claims.sources_of("p", "http://a.test/", b"We were founded in 1973 by neighbours.", "text/plain")
+    assert [claim.value for claim in record_claims.extract(schema, [plain]).claims] == [1973]
     assert plain.words == 7
 
 
-# The ladder
+# The order of sources
 
 
 class Asked:
@@ -184,15 +184,15 @@ class Asked:
         return Extraction(claims=tuple(claims), usage=Usage(calls=1))
 
 
-LADDER = {"structured": {"name": ["name"]}, "selectors": {"mail": {"pattern": r"[a-z]+@[a-z.]+[a-z]"}, "tags": "li"}}
+MIXED = {"structured": {"name": ["name"]}, "selectors": {"mail": {"pattern": r"[a-z]+@[a-z.]+[a-z]"}, "tags": "li"}}
 KINDS = {"name": TEXT, "mail": TEXT, "tags": LIST, "motto": TEXT}
 DATA = '<script type="application/ld+json">{"name": "Alder Trust"}</script>'
 
 
 def test_each_rung_is_climbed_only_for_what_is_missing() -> None:
-    schema, asked = schema_of(LADDER, **KINDS), Asked(("/motto", "mend what breaks", "We mend what breaks."))
+    schema, asked = schema_of(MIXED, **KINDS), Asked(("/motto", "mend what breaks", "We mend what breaks."))
     html = f"{DATA}<p>office@alder.test</p><ul><li>wind power</li></ul><p>We mend what breaks.</p>"
-    extraction = ladder.extract(schema, [page(html)], asked)
+    extraction = record_claims.extract(schema, [page(html)], asked)
     assert [(claim.path, claim.rung) for claim in extraction.claims] == [
         ("/name", Rung.STRUCTURED),
         ("/mail", Rung.SELECTOR),
@@ -206,29 +206,29 @@ def test_each_rung_is_climbed_only_for_what_is_missing() -> None:
 def test_nobody_is_asked_for_nothing() -> None:
     asked = Asked()
     schema = schema_of({"structured": {"name": ["name"]}}, name=TEXT)
-    assert len(ladder.extract(schema, [page(DATA)], asked).claims) == 1
-    assert ladder.extract(schema, [], asked).claims == ()
+    assert len(record_claims.extract(schema, [page(DATA)], asked).claims) == 1
+    assert record_claims.extract(schema, [], asked).claims == ()
     assert asked.leaves == []
 
 
 def test_what_is_found_without_support_is_still_missing() -> None:
     schema = schema_of({"selectors": {"year": {"pattern": r"\d{4}"}}}, year={"type": "integer"})
     asked = Asked(("/year", 1973, "They opened the doors in 1973."))
-    claims = ladder.extract(schema, [page("<p>1999</p><p>They opened the doors in 1973.</p>")], asked).claims
+    claims = record_claims.extract(schema, [page("<p>1999</p><p>They opened the doors in 1973.</p>")], asked).claims
     assert asked.leaves == []  # a later match of the pattern has support
-    claims = ladder.extract(schema, [page("<p>1999</p><p>They opened the doors long ago.</p>")], asked).claims
+    claims = record_claims.extract(schema, [page("<p>1999</p><p>They opened the doors long ago.</p>")], asked).claims
     assert asked.leaves == [["/year"]]
     assert [claim.value for claim in claims] == [1999, 1973]
     assert judge.assemble(schema, judge.settle(schema, claims)) == {}
 
 
 def test_the_items_of_a_list_are_numbered_on_over_pages() -> None:
-    schema = schema_of(LADDER, **KINDS)
+    schema = schema_of(MIXED, **KINDS)
     pages = [
         page("<li>wind power</li><li>sun power</li>", name="p1"),
         page("<li>water power</li>", "http://a.test/contact", "p2"),
     ]
-    claims = ladder.extract(schema, pages).claims
+    claims = record_claims.extract(schema, pages).claims
     assert [(claim.path, claim.value, claim.source.page) for claim in claims] == [
         ("/tags/0", "wind power", "p1"),
         ("/tags/1", "sun power", "p1"),
@@ -248,21 +248,21 @@ def test_the_objects_of_a_list_stay_whole_over_pages() -> None:
         {"name": "Jonas Weber"},
         {"name": "Vera Novak", "jobTitle": "Finance Lead"},
     )
-    claims = ladder.extract(schema, [of("p1", ada, jonas), of("p2", vera)]).claims
+    claims = record_claims.extract(schema, [of("p1", ada, jonas), of("p2", vera)]).claims
     assert judge.assemble(schema, judge.settle(schema, claims)) == {"employee": [ada, jonas, vera]}
 
 
 def test_a_leaf_has_no_more_claims_than_are_of_use() -> None:
-    schema = schema_of(LADDER, **KINDS)
+    schema = schema_of(MIXED, **KINDS)
     html = "<p>" + " ".join(f"a{chr(97 + at)}@alder.test" for at in range(20)) + "<li>item" * 300
-    claims = ladder.extract(schema, [page(html, name=f"p{at}") for at in range(10)]).claims
+    claims = record_claims.extract(schema, [page(html, name=f"p{at}") for at in range(10)]).claims
     assert sum(claim.path == "/mail" for claim in claims) <= 6
     assert sum(claim.path.startswith("/tags/") for claim in claims) <= 100
 
 
 def test_claims_for_what_is_not_in_the_schema_are_dropped() -> None:
     asked = Asked(("/other", 1, ""), ("/tags", [], ""), ("/motto", "x y z w", ""))
-    claims = ladder.extract(schema_of(LADDER, **KINDS), [page("<p>x")], asked).claims
+    claims = record_claims.extract(schema_of(MIXED, **KINDS), [page("<p>x")], asked).claims
     assert [claim.path for claim in claims] == ["/motto"]
 
 
@@ -274,15 +274,15 @@ def sources(site: OrgSite, url: str) -> PageSources:
     body = answer.wire[len(answer.head) :]
     is_file = url.endswith(site.document or "?")
     file = stored_files.file_of(body, None, url) if is_file else None
-    return ladder.sources_of(url, url, body, "text/html", file)
+    return record_claims.sources_of(url, url, body, "text/html", file)
 
 
 def record(number: int) -> tuple[facts.Organization, dict[str, Any], list[Claim]]:
     schema, host = ORGANIZATION, facts.org_host(number)
     site = OrgSite(host, Shape())
     listed = [Candidate(f"http://{host}{path}", is_file=path == site.document) for path in site.paths]
-    pages = [sources(site, url) for url in ladder.choose(schema, listed)]
-    claims = list(ladder.extract(schema, pages).claims)
+    pages = [sources(site, url) for url in record_claims.choose(schema, listed)]
+    claims = list(record_claims.extract(schema, pages).claims)
     return facts.truth(host), judge.assemble(schema, judge.settle(schema, claims)), claims
 
 
@@ -344,7 +344,7 @@ def test_every_claim_stands_in_its_source_whatever_the_page(data: Any, words: li
     schema = ORGANIZATION
     script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
     source = page(script + " ".join(words), "http://a.test/about")
-    for claim in ladder.extract(schema, [source]).claims:
+    for claim in record_claims.extract(schema, [source]).claims:
         assert schema.leaf_for(claim.path)
         assert claim.quote
         assert claim.quote in claim.source.text

@@ -1,4 +1,4 @@
-"""A URL is blamed for a crash of its process, and for nothing else: kills from outside leave no trace."""
+"""A URL is suspected of a crash of its process, and for nothing else: kills from outside leave no trace."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def dies(folder: Path, how: str) -> list[tuple[int, ...]]:
     """What the record of a process says that ended like this."""
     subprocess.run([sys.executable, "-c", BEGIN + how, str(folder)], check=False, timeout=60)
     with crash_record.deaths(folder) as found:
-        blamed = [death.blamed for death in found]
+        suspects = [death.suspects for death in found]
     with crash_record.deaths(folder) as again:
         assert again == []
-    return blamed
+    return suspects
 
 
 def test_a_crash_blames_what_was_in_flight(tmp_path: Path) -> None:

@@ -276,7 +276,7 @@ def test_the_operator_may_lift_a_block_but_not_the_delay(world: World) -> None:
     assert times is not None
     world.retry(lease, 600)
     state = HostState(host="a.test", next_ms=times.start_ms + 7000)
-    world.run(world.frontier.introduce([state], lift=True))
+    world.run(world.frontier.set_hosts([state], lift=True))
     assert world.due()["a.test"] == times.start_ms + 5010, "the last start is known here"
     world.advance(6)
     assert paths([world.one()]) == ["/2"]
@@ -289,7 +289,7 @@ def test_a_block_is_lifted_from_a_host_that_this_epoch_has_not_asked_yet(world: 
     world.add(1, "a.test", "/1")
     assert world.due()["a.test"] == far
     soon = world.now() + 5000
-    world.run(world.frontier.introduce([HostState(host="a.test", next_ms=soon)], lift=True))
+    world.run(world.frontier.set_hosts([HostState(host="a.test", next_ms=soon)], lift=True))
     assert world.due()["a.test"] == soon
 
 
@@ -415,7 +415,7 @@ def test_robots_that_crash_their_worker_are_offered_again_and_become_suspect(wor
     for _ in range(2):
         lease = world.one()
         assert robots_of(lease)
-        world.run(world.frontier.blame([lease.fence]))
+        world.run(world.frontier.report_crashes([lease.fence]))
         world.advance(33)
         world.reap()
         world.advance(2)

@@ -55,7 +55,7 @@ def test_the_lease_of_a_process_that_crashed_ends_at_once_and_counts(world: Worl
     lease = world.one()
     times = world.back(lease, sent_ago_s=2, ended_ago_s=1)
     assert times is not None
-    assert world.run(world.frontier.blame([lease.fence, lease.fence + 7])) == 1
+    assert world.run(world.frontier.report_crashes([lease.fence, lease.fence + 7])) == 1
     world.reap()
     (item,) = world.run(world.frontier.reaped())
     assert item.times == (times.start_ms, times.end_ms)
@@ -132,7 +132,7 @@ def test_only_crashes_while_alone_condemn_a_url(world: World) -> None:
 
 
 def crash(world: World, lease: Lease) -> list:
-    world.run(world.frontier.blame([lease.fence]))
+    world.run(world.frontier.report_crashes([lease.fence]))
     world.advance(31)
     world.reap()
     items = world.run(world.frontier.reaped())
@@ -193,7 +193,7 @@ VERBS: dict[str, Callable[[Frontier, World], object]] = {
     ),
     "push": lambda f, w: f.push([(1, "a.test", 1, Entry(url="https://a.test/1"))]),
     "put_back": lambda f, w: f.put_back([(1, "a.test")]),
-    "introduce": lambda f, w: f.introduce([HostState(host="a.test")]),
+    "introduce": lambda f, w: f.set_hosts([HostState(host="a.test")]),
     "set_crawl": lambda f, w: f.set_crawl(w.crawl(2)),
     "drop": lambda f, w: f.drop([(1, "a.test")]),
     "forget": lambda f, w: f.forget(1),

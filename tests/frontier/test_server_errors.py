@@ -1,4 +1,4 @@
-"""Every error of Valkey, Redis and the connection means something for the caller: wait, act, or adopt another epoch."""
+"""Every error of Valkey, Redis and the connection means something for the caller: wait, act, or use another epoch."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ async def give_work(frontier: Frontier, *hosts: str) -> None:
         RobotsState(origin=f"https://{host}", host=host, fetched_ms=7, expires_ms=4_000_000_000_000, status=200)
         for host in hosts
     ]
-    await frontier.introduce([HostState(host=host) for host in hosts], rules)
+    await frontier.set_hosts([HostState(host=host) for host in hosts], rules)
 
 
 # Sentinel

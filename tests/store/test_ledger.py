@@ -148,7 +148,7 @@ def test_a_dead_queue_stays_dead_until_it_is_revived(store: Store) -> None:
         queues.mark_dead(tx, n, "a.test", "robots_unreachable")
         assert queues.open_queues(tx, [(n, "a.test", "batch", 1)])[n, "a.test"].state == "dead"
         assert not urls.has_open(tx, n)
-        assert queues.revive(tx, n, "a.test")
+        assert queues.reopen(tx, n, "a.test")
         assert urls.has_open(tx, n)
         assert [queue.host for queue in queues.open_of(tx, n)] == ["a.test"]
 

@@ -307,7 +307,7 @@ class Model:
             for (host, origin), (until, fetched) in self.rules.items()
             if host in names
         ]
-        self.world.run(self.world.frontier.introduce(states, rules))
+        self.world.run(self.world.frontier.set_hosts(states, rules))
 
     def put_back(self) -> None:
         self._pushed(self.world.run(self.world.frontier.put_back(self.open_queues(False), self.open_queues(True))))
@@ -567,7 +567,7 @@ class Model:
         killed from outside, another process of its machine reports what it had in flight."""
         if by_itself:
             self.blamed |= (fences := {f.lease.fence for f in self.in_flight if f.worker == worker})
-            self.world.run(self.world.frontier.blame(sorted(fences)))
+            self.world.run(self.world.frontier.report_crashes(sorted(fences)))
         self.ghosts += [f for f in self.in_flight if f.worker == worker]
         self.in_flight = [f for f in self.in_flight if f.worker != worker]
         self.waiting = [f for f in self.waiting if f.worker != worker]

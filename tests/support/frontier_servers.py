@@ -197,7 +197,7 @@ class World:
             self.epoch += 1
             facts = self.run(shard.facts())
             self.run(shard.begin_epoch(self.epoch, facts.run_id, quiet_s, over=facts.number))
-            shard.adopt(self.epoch, facts.run_id)
+            shard.use_epoch(self.epoch, facts.run_id)
             shard.confirm(float("inf"))
             self.do("HINCRBY", shard.epoch_key, "skew", self.skew, shard=shard.number)
             if quiet_s:
@@ -208,7 +208,7 @@ class World:
         for mine, theirs in zip(self.frontier.shards, other.shards, strict=True):
             facts = self.run(theirs.facts())
             assert facts.number == mine.epoch
-            theirs.adopt(facts.number, facts.run_id)
+            theirs.use_epoch(facts.number, facts.run_id)
             theirs.confirm(float("inf"))
         self.frontiers.append(other)
         return other
@@ -241,7 +241,7 @@ class World:
             if robots
         ]
         states = [HostState(host=name, **facts) for name in names]
-        self.run(self.frontier.introduce(states, rules, again=again))
+        self.run(self.frontier.set_hosts(states, rules, again=again))
 
     def add(self, crawl: int, host: str, *paths: str, robots: bool = True, **entry: Any) -> list[Scan]:
         """Pushes rows of one queue; the host is introduced if the frontier asks for it."""

@@ -121,11 +121,11 @@ class HostWaiters:
                     facts = await shard.facts()
                     if not facts.valid or facts.number is None:
                         return None  # empty: the first process that takes a slot rebuilds it
-                    shard.adopt(facts.number, facts.run_id)
+                    shard.use_epoch(facts.number, facts.run_id)
                 return await prospect(frontier, host, delay_s)
             except EpochLost:
                 if self._frontier is not None:
-                    self._frontier.shard_of(host).disown()
+                    self._frontier.shard_of(host).drop_epoch()
                 await asyncio.sleep(_QUERY_S)
             except FrontierUnavailable:
                 await self._forget()

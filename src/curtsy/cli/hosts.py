@@ -115,7 +115,7 @@ def _change(shared: LocalOptions, name: str, changes: Mapping[str, Any] | None, 
             with store.read() as tx:
                 state = hosts.get_many(tx, [host])[host]
             if frontier_runs(settings):
-                with_services(settings, lambda built: operator_hosts.introduce(built, host, lift))
+                with_services(settings, lambda built: operator_hosts.send_to_frontier(built, host, lift))
     fields = asdict(state) | {"fault": fault}
     if shared.printed(fields):
         return

@@ -10,7 +10,7 @@ from curtsy.core.model import HostState
 from curtsy.core.settings import Settings
 from curtsy.rules.urls import hosts_named
 from curtsy.services.backends import Services
-from curtsy.services.epochs import introduce_hosts
+from curtsy.services.epochs import send_hosts
 from curtsy.store import crawls, hosts, queues, urls
 from curtsy.store.engine import Store
 
@@ -48,8 +48,8 @@ def lift(store: Store, settings: Settings, host: str, now_ms: int) -> None:
     store.run(urls.clear_retry_delays, host, now_ms)
 
 
-async def introduce(services: Services, host: str, lift: bool) -> None:
+async def send_to_frontier(services: Services, host: str, lift: bool) -> None:
     """Send the store's current state of a host to the frontier."""
-    await introduce_hosts(services.frontier, services.store, {host}, again=True, lift=lift)
+    await send_hosts(services.frontier, services.store, {host}, again=True, lift=lift)
     if lift:
         await services.frontier.make_retries_due(host)

@@ -84,7 +84,7 @@ def _by_id(store: Store, which: Filter) -> list[Failure]:
 
 
 def replay(store: Store, which: Filter, now_ms: int, *, dry_run: bool = False) -> Replay:
-    """Reopen dead letters and reset their attempts. A dead host is revived, with all its URLs."""
+    """Reopen dead letters and reset their attempts. A dead host is opened again, with all its URLs."""
     found = find(store, which)
     owners = _owners(store, {failure.crawl for failure in found})
     over = (CrawlState.CANCELLED, CrawlState.DELETING)
@@ -155,7 +155,7 @@ def _fetch_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl]
     numbers = sorted({crawl for crawl, _ in pairs})
     crawls.lock_limited(tx, numbers)
     queues.lock(tx, pairs, [(crawl, host, owners[crawl].lane) for crawl, host in pairs])
-    revived = {pair for pair in pairs if queues.revive(tx, *pair)}
+    reopened_hosts = {pair for pair in pairs if queues.reopen(tx, *pair)}
     for pair in pairs:
         queues.reset_patience(tx, *pair)
     queues.open_queues(tx, [(crawl, host, owners[crawl].lane, 0) for crawl, host in pairs])
@@ -167,5 +167,5 @@ def _fetch_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl]
     undone = Counter((row.crawl, row.state, row.reason) for row in reopened)
     crawls.add_counts(tx, {key: -n for key, n in undone.items()})
     opened = {(row.crawl, row.fp) for row in reopened}
-    opened |= {(failure.crawl, failure.fp) for failure in wanted if (failure.crawl, failure.host) in revived}
+    opened |= {(failure.crawl, failure.fp) for failure in wanted if (failure.crawl, failure.host) in reopened_hosts}
     return len(opened)

@@ -17,7 +17,7 @@ from curtsy.core.settings_loading import keep
 from curtsy.core.threads import in_thread
 from curtsy.rules.urls import Scope, fingerprint, host_key, short
 from curtsy.services.backends import Services
-from curtsy.services.epochs import introduce
+from curtsy.services.epochs import handle_push_reply
 from curtsy.store import crawls, queues, urls
 from curtsy.store.engine import read
 
@@ -122,7 +122,7 @@ async def list_chunk(
             [(crawl.n, row.host, seq, Entry(url=row.url, kind=row.kind)) for seq, row in sorted(listed.items())]
         )
         services.scans.add(reply.scans)
-        await introduce(frontier, services.store, reply)
+        await handle_push_reply(frontier, services.store, reply)
         await frontier.see(crawl.n, [short(row.fp) for row in rows])
     except (EpochLost, FrontierUnavailable) as error:
         services.scans.put_back_later(crawl.n)

@@ -33,7 +33,7 @@ from curtsy.crawl.transaction import Transaction, Written
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Settled, epoch_of
 from curtsy.rules.urls import short
-from curtsy.services.epochs import introduce, introduce_crawls, put_back
+from curtsy.services.epochs import handle_push_reply, put_back, send_crawls
 from curtsy.services.scans import Scans
 from curtsy.store import pages, schedules, warc
 from curtsy.store.engine import Store
@@ -212,7 +212,7 @@ class Committer:
         if follows:
             # Before the slot of the origin's own robots.txt is returned: without its redirect the origin would wait.
             pushed = await self._persist(lambda: self._frontier.push(follows, front=True))
-            await self._persist(lambda: introduce(self._frontier, self._store, pushed))
+            await self._persist(lambda: handle_push_reply(self._frontier, self._store, pushed))
         point("commit.pushed")
         settled = [_settled(d.result, written) for d in group]
         held = [d.result.release() for d in group if d.result.robots is not None]
@@ -233,7 +233,7 @@ class Committer:
         leases = [d.result.lease for d in group]
         late = {lease.crawl for lease in leases if epoch_of(lease.fence) not in epochs and lease.fence in written.used}
         for n in sorted(n for n in late if self._contexts[n].crawl.max_pages is not None):
-            await self._persist(lambda n=n: introduce_crawls(self._frontier, self._store, {n}))  # type: ignore[misc]
+            await self._persist(lambda n=n: send_crawls(self._frontier, self._store, {n}))  # type: ignore[misc]
 
     async def _push(self, written: Written, epochs: list[int | None]) -> None:
         rows = [
@@ -258,9 +258,9 @@ class Committer:
             self._scans.add(reply.scans)
             self._maintenance.resolve(reply.hosts)
             if reply.crawls:
-                await introduce_crawls(self._frontier, self._store, reply.crawls)
+                await send_crawls(self._frontier, self._store, reply.crawls)
                 self._scans.add(await put_back(self._frontier, self._store, pairs))
-            await introduce(self._frontier, self._store, reply)
+            await handle_push_reply(self._frontier, self._store, reply)
 
         await self._persist(once)
 

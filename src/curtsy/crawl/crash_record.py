@@ -3,7 +3,7 @@
 Each process has a small file in the data folder: the fences of its requests in flight, and of the page that it reads.
 The file is mapped into memory, so that it survives the process at the cost of one store per change. If the process
 crashes (SIGSEGV, SIGABRT, SIGBUS, ...), `faulthandler` adds its trace to the file. A process that was killed from
-outside leaves no trace there, and no URL is blamed.
+outside leaves no trace there, and no URL is suspected.
 
 Any process on the machine finds the files of dead ones by their locks, and reports the leases of those that crashed.
 """
@@ -68,7 +68,7 @@ class Death:
 
     path: Path
     #: the page that it read, else its requests in flight; empty if it was killed from outside
-    blamed: tuple[int, ...]
+    suspects: tuple[int, ...]
     trace: str
 
 

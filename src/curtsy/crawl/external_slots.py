@@ -26,7 +26,7 @@ from curtsy.frontier.messages import Release, Times
 from curtsy.rules.politeness import effect
 from curtsy.services import backends
 from curtsy.services.backends import Services
-from curtsy.services.epochs import introduce_hosts
+from curtsy.services.epochs import send_hosts
 from curtsy.store import requests
 
 #: the kind in the request log
@@ -88,7 +88,7 @@ class ExternalSlots:
         self._stop = StopFlag()
         self._maintenance = Maintenance(services.frontier, services.store, services.scans)
         self._outages = Outages(
-            services.frontier, services.store, services.scans, self._stop, services.revive, lambda: None
+            services.frontier, services.store, services.scans, self._stop, services.restart_server, lambda: None
         )
         self._host_policy = HostPolicy(services.frontier, services.store)
         self._maintaining: asyncio.Task[None] | None = None
@@ -113,7 +113,7 @@ class ExternalSlots:
             before = boot()
             reply = await self._frontier.slot(host, least_s)
             if reply.wait_ms < 0:
-                await introduce_hosts(self._frontier, self._store, {host})
+                await send_hosts(self._frontier, self._store, {host})
                 before = boot()
                 reply = await self._frontier.slot(host, least_s)
         except EpochLost as error:

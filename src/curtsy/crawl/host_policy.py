@@ -6,7 +6,7 @@ import fnmatch
 import re
 
 from curtsy.frontier.frontier import Frontier
-from curtsy.services.epochs import introduce_hosts
+from curtsy.services.epochs import send_hosts
 from curtsy.store import hosts
 from curtsy.store.engine import Store, read
 
@@ -35,7 +35,7 @@ class HostPolicy:
         named = {state.host for state in said}
         # At the start nothing needs to be sent: the frontier asks for hosts that it does not know.
         if self._version or named:
-            await introduce_hosts(self._frontier, self._store, named | self._named, again=True)
+            await send_hosts(self._frontier, self._store, named | self._named, again=True)
         self._named, self._denied = named, {state.host for state in said if state.denied}
         self._version = version
         return True

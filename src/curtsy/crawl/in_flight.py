@@ -81,7 +81,7 @@ class InFlight:
         #: which URL is to blame if this process crashes
         self._record = crash_record.current()
         #: URLs that could not be read because of an internal error
-        self.blamed: set[int] = set()
+        self.unreadable: set[int] = set()
         #: slots that are being returned; True: with a result that waits for the times of its request
         self.back: list[tuple[Release, bool]] = []
         #: (fence, boot time) of requests that have begun, where the frontier needs to know
@@ -96,7 +96,7 @@ class InFlight:
         self._recent: dict[str, float] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self._slow = SlowReading(
-            settings, groups, documents, self._result, stored, crawl_cache.learn, on_back, self.blamed
+            settings, groups, documents, self._result, stored, crawl_cache.learn, on_back, self.unreadable
         )
 
     def begin(self) -> None:
@@ -108,7 +108,7 @@ class InFlight:
         self.back.clear()
         self.idle_slots = 0
         self.starts.clear()
-        self.blamed.clear()
+        self.unreadable.clear()
         self._slow.begin()
 
     @property
@@ -266,7 +266,7 @@ class InFlight:
         try:
             self._done(fence, outcome)
         except Exception:
-            self.blamed.add(fence)
+            self.unreadable.add(fence)
             raise
         finally:
             record.end_reading()

@@ -40,7 +40,7 @@ class Maintenance(ScanListener):
     def __init__(
         self, frontier: Frontier, store: Store, scans: Scans, tidy: Callable[[], None] | None = None, *,
         on_hosts: Callable[[set[str]], None] = lambda hosts: None, on_scanned: Callable[[], None] = lambda: None,
-        sweeps: bool = True, blamed: Callable[[], set[int]] = set,
+        sweeps: bool = True, unreadable: Callable[[], set[int]] = set,
     ) -> None:  # fmt: skip
         self.frontier = frontier
         self.store = store
@@ -56,7 +56,7 @@ class Maintenance(ScanListener):
         #: whether it sweeps every running crawl once a minute; in a fleet, Beat does
         self._sweeps = sweeps
         #: leases of this process whose URLs could not be read because of an internal error
-        self._blamed = blamed
+        self._unreadable = unreadable
         self._deaths_at = 0.0
         self._patience_checked = 0.0
         self._reap_at = 0.0
@@ -103,7 +103,7 @@ class Maintenance(ScanListener):
         now = boot()
         if now >= self._reap_at:
             self._reap_at = now + 0.5
-            await self._blame()
+            await self._report_crashes()
             await self._reap()
             await self._load()
         if now - self._patience_checked >= _PATIENCE_CHECK_S:
@@ -131,18 +131,18 @@ class Maintenance(ScanListener):
                 await self._drop_all(crawl.n)
                 log_crawl(crawl, "upload_incomplete", level="warning")
 
-    async def _blame(self) -> None:
+    async def _report_crashes(self) -> None:
         """Reports the URLs that crashed a process of this machine, or could not be read by this one."""
-        if blamed := self._blamed():
-            done = set(blamed)
-            await self.frontier.blame(done)
-            blamed -= done
+        if unreadable := self._unreadable():
+            done = set(unreadable)
+            await self.frontier.report_crashes(done)
+            unreadable -= done
         if boot() < self._deaths_at:
             return
         self._deaths_at = boot() + _DEATHS_S
         with crash_record.deaths(crash_record.folder(self.frontier.settings)) as found:
             for death in found:
-                stood = await self.frontier.blame(death.blamed)
+                stood = await self.frontier.report_crashes(death.suspects)
                 if death.trace:
                     log("process_crashed", level="error", record=death.path.name, leases=stood, trace=death.trace)
 
@@ -204,14 +204,14 @@ class Maintenance(ScanListener):
             if self.failing.get(q.host, 0) - (q.failing_since_ms or 0) >= patience_ms(q.reason, has_answered, settings)
         ]  # fmt: skip
         if found:
-            await self._bury(found)
+            await self._mark_dead_and_drop(found)
 
     async def give_up(self, n: int) -> None:
         """If every host that the crawl still has work on fails, all of them are dead for it."""
         if found := await read(self.store, queues.all_failing, n):
-            await self._bury(found)
+            await self._mark_dead_and_drop(found)
 
-    async def _bury(self, found: list[queues.Queue]) -> None:
+    async def _mark_dead_and_drop(self, found: list[queues.Queue]) -> None:
         dead = await in_thread(self.store.run, _mark_dead, found)
         await self.frontier.drop([(q.crawl, q.host) for q, _ in dead])
         for q in found:

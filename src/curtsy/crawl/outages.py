@@ -31,11 +31,11 @@ class Outages:
 
     def __init__(
         self, frontier: Frontier, store: Store, scans: Scans, stop: StopFlag,
-        revive: Callable[[], Awaitable[None]], send_effects_again: Callable[[], None],
+        restart_server: Callable[[], Awaitable[None]], send_effects_again: Callable[[], None],
     ) -> None:  # fmt: skip
         self._frontier, self._store, self._scans, self._stop = frontier, store, scans, stop
         #: restarts a private frontier server that died
-        self._revive = revive
+        self._restart_server = restart_server
         #: a new epoch does not know the effects of results that are not committed yet
         self._send_effects_again = send_effects_again
         self._recovering = asyncio.Lock()
@@ -72,12 +72,12 @@ class Outages:
     async def _same_epoch(self) -> bool:
         """The servers answer and still hold our epochs; True also while they do not answer at all."""
         try:
-            await self._revive()
+            await self._restart_server()
             for shard in self._frontier.shards:
                 facts = await shard.facts()
                 if not facts.valid or facts.number is None or facts.number != shard.epoch:
                     return False  # also if another run of the server answers: then the shard has no epoch
-                shard.adopt(facts.number, facts.run_id)
+                shard.use_epoch(facts.number, facts.run_id)
         except (FrontierUnavailable, MissingPart):
             return True
         except EpochLost:
@@ -85,13 +85,13 @@ class Outages:
         return True
 
     async def recover(self, error: Exception) -> None:
-        """The frontier was lost: adopts or rebuilds it, then sends effects again that the store does not have yet."""
+        """The frontier was lost: uses its current epoch or rebuilds it, then sends effects that the store lacks."""
         async with self._recovering:
             log("frontier_lost", level="warning", error=str(error))
             interrupted = False
             while True:
                 try:
-                    await self._revive()
+                    await self._restart_server()
                     scans = await open_epoch(self._frontier, self._store)
                     if interrupted:
                         # An interrupted rebuild looks complete to the next attempt: put the queues back once more.

@@ -76,14 +76,16 @@ class Shift:
         self._wake = asyncio.Event()
         self.maintenance = Maintenance(
             frontier, store, services.scans, tidy, on_hosts=self._look_up, on_scanned=self._wake.set, sweeps=sweeps,
-            blamed=lambda: self._in_flight.blamed,
+            unreadable=lambda: self._in_flight.unreadable,
         )  # fmt: skip
         self.host_policy = HostPolicy(frontier, store)
         self._crawl_cache = CrawlCache(
             frontier, store, settings, self.host_policy, services.scans, network=network, on_halt=self._cancel_unsent
         )
         self.contexts = self._crawl_cache.contexts
-        self._outages = Outages(frontier, store, services.scans, stop, services.revive, self._send_effects_again)
+        self._outages = Outages(
+            frontier, store, services.scans, stop, services.restart_server, self._send_effects_again
+        )
         self.background = BackgroundTasks(frontier, store, self.maintenance, self._crawl_cache, self._outages)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
         self._browser: BrowserFetcher | None = None

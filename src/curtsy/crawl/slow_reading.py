@@ -51,14 +51,14 @@ class SlowReading:
         self, settings: Settings, groups: CommitQueue, limits: DocumentLimits,
         result_of: Callable[[RequestUnderWay, Outcome, Reading | FileText | None], Result],
         stored: Callable[[Page], Awaitable[WarcRecord | None]], learn: Callable[[str, bool], None],
-        on_read: Callable[[], None], blamed: set[int],
+        on_read: Callable[[], None], unreadable: set[int],
     ) -> None:  # fmt: skip
         """`stored`: reads the stored response of a page. `learn`: notes whether a host's page needed a browser.
-        `blamed`: gets the fences of pages that could not be read because of an error in Curtsy."""
+        `unreadable`: gets the fences of pages that could not be read because of an error in Curtsy."""
         self._settings, self._groups, self._documents = settings, groups, limits
         self._result_of, self._stored, self._learn = result_of, stored, learn
         self._on_read = on_read
-        self._blamed = blamed
+        self._unreadable = unreadable
         #: how many are being read
         self.reading = 0
         #: one heavy page is read at a time, and one document
@@ -124,7 +124,7 @@ class SlowReading:
             crawl = request.context.crawl
             log_crawl(crawl, "page_unreadable", level="error", url=lease.entry.url, error=repr(error))
             self._groups.drop(lease.fence)
-            self._blamed.add(lease.fence)
+            self._unreadable.add(lease.fence)
         else:
             self._groups.hold(result)
             self._on_read()
@@ -188,7 +188,7 @@ class SlowReading:
             count("unexpected_errors")
             log_crawl(context.crawl, "sitemap_unreadable", level="error", url=url, error=repr(error))
             self._groups.drop(result.lease.fence)
-            self._blamed.add(result.lease.fence)
+            self._unreadable.add(result.lease.fence)
         else:
             self._groups.hold(results.with_links(result, links, listings))
             self._on_read()

@@ -74,7 +74,7 @@ class Dispatcher:
         self._maintenance = Maintenance(frontier, store, services.scans)
         self._host_policy = HostPolicy(frontier, store)
         self._crawl_cache = CrawlCache(frontier, store, services.settings, self._host_policy, services.scans)
-        self._outages = Outages(frontier, store, services.scans, StopFlag(), services.revive, lambda: None)
+        self._outages = Outages(frontier, store, services.scans, StopFlag(), services.restart_server, lambda: None)
         self._wake = watch.WakeWaiter(frontier)
         self._chores = chores
         #: chore -> when it runs next

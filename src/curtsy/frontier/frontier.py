@@ -188,7 +188,7 @@ class Frontier:
             raise trouble
         return lost
 
-    async def blame(self, fences: Iterable[int]) -> int:
+    async def report_crashes(self, fences: Iterable[int]) -> int:
         """The process that held these leases crashed by itself. Returns how many of them were still leased."""
         stood, held = 0, list(fences)
         for shard in self.shards:
@@ -197,7 +197,7 @@ class Frontier:
         return stood
 
     async def slot(self, host: str, delay_s: float = 0) -> SlotReply:
-        """A slot for an external client, or how long it must wait; -1: introduce the host first."""
+        """A slot for an external client, or how long it must wait; -1: send the host first (`set_hosts`)."""
         shard = self.shard_of(host)
         if not shard.may_lease:
             return SlotReply(None, 1000)
@@ -289,7 +289,7 @@ class Frontier:
         """The claimed room is filled. `none_wait`: the store has no more queues; else look again after the pause."""
         await self.shards[room.shard].call("lane_loaded", room.lane.value, room.mark, int(none_wait), pause_ms)
 
-    async def introduce(
+    async def set_hosts(
         self, hosts: Sequence[HostState], robots: Sequence[RobotsState] = (), *, again: bool = False, lift: bool = False
     ) -> None:
         """Sends the facts of hosts from the store; without them a host is not leased. `lift`: also shortens blocks."""

@@ -58,7 +58,7 @@ async def snapshot(
         facts = await shard.facts()
         if not facts.valid or facts.number is None or facts.number != epochs[shard.number]:
             return None
-        shard.adopt(facts.number, facts.run_id)
+        shard.use_epoch(facts.number, facts.run_id)
         return await inspect_host(frontier, host, crawl, url, render=render)
     finally:
         await frontier.close()
@@ -67,7 +67,7 @@ async def snapshot(
 async def inspect_host(
     frontier: Frontier, host: str, crawl: int | None = None, url: str | None = None, *, render: bool = False
 ) -> HostSnapshot:
-    """The state under the adopted epoch; without a crawl and a URL, only that of the host. `render`: the URL waits for
+    """The state under the epoch in use; without a crawl and a URL, only that of the host. `render`: the URL waits for
     a browser.
     """
     shard = frontier.shard_of(host)
@@ -107,7 +107,7 @@ class Prospect:
 
 
 async def prospect(frontier: Frontier, host: str, delay_s: float = 0) -> Prospect:
-    """The prospect under the adopted epoch. Takes no slot, so another process may be faster."""
+    """The prospect under the epoch in use. Takes no slot, so another process may be faster."""
     raw = await frontier.shard_of(host).call("prospect", host, int(delay_s * 1000))
     return Prospect(wait_s=float(raw[1]) / 1000, slots_out=int(raw[2]), at_ms=int(float(raw[3])))
 

@@ -94,7 +94,7 @@ class SlotReply(NamedTuple):
 
     #: None: not now
     fence: int | None
-    #: -1: introduce the host first
+    #: -1: send the host first (`Frontier.set_hosts`)
     wait_ms: int = 0
     #: in force for this slot
     delay_ms: int = 0

@@ -1,6 +1,6 @@
 """What an error of Valkey, Redis or the connection to it means for the caller.
 
-    EpochLost             the keys are on another server, or those of another epoch: adopt or rebuild
+    EpochLost             the keys are on another server, or those of another epoch: use the current one or rebuild
     FrontierUnavailable   the server does not answer now: wait
     FrontierRefused       the server answers and refuses: wait, and tell the operator what to do
 

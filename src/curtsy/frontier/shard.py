@@ -39,10 +39,10 @@ class Shard:
         self.number = number
         self.tag = f"{{s{number:02d}}}"
         self.epoch_key = f"{self.tag}:epoch"
-        #: None until the epoch was adopted
+        #: None until `use_epoch`
         self.epoch: int | None = None
         #: an epoch that must be rebuilt: the server's clock stepped, or its keys moved to another server
-        self.spoilt: int | None = None
+        self.lost_epoch: int | None = None
         #: boot clock before the store last confirmed this epoch as current
         self.confirmed: float = 0.0
         #: how often crawls were paused or ended here, as last reported
@@ -68,8 +68,8 @@ class Shard:
         return not self._servers.moves or boot() - self.confirmed <= CONFIRMED_S
 
     async def facts(self) -> EpochFacts:
-        """Reads the epoch of the server without adopting it. Calls in progress continue, unless another run of
-        the server answers: then every call fails until an epoch is adopted.
+        """Reads the epoch of the server without using it. Calls in progress continue, unless another run of
+        the server answers: then every call fails until `use_epoch`.
         """
         if self._servers.moves:
             self._link.look_up_again()
@@ -86,7 +86,7 @@ class Shard:
         valid = number is not None and raw[1] == run_id.encode() and raw[2] == LAYOUT.encode()
         return EpochFacts(number=number, counter=int(raw[3] or 0), valid=valid, run_id=run_id)
 
-    def adopt(self, epoch: int, run_id: str, *, confirmed: float | None = None) -> None:
+    def use_epoch(self, epoch: int, run_id: str, *, confirmed: float | None = None) -> None:
         """Calls run under this epoch from now on. `confirmed`: the boot clock before the store confirmed it as
         current.
         """
@@ -106,8 +106,8 @@ class Shard:
     def note_halts(self, halts: int) -> None:
         self.halts = halts
 
-    def disown(self) -> None:
-        """Another epoch is current: every call is refused until one is adopted."""
+    def drop_epoch(self) -> None:
+        """Another epoch is current: every call is refused until `use_epoch`."""
         self.epoch = None
 
     async def policies(self) -> dict[Node, str]:
@@ -120,7 +120,7 @@ class Shard:
     async def begin_epoch(self, epoch: int, run_id: str, quiet_s: float, *, over: int | None) -> int:
         """Replaces the epoch `over`, which was read before the new number was assigned. The server refuses older ones.
 
-        The new epoch is not adopted yet. Raises EpochLost if another process began one meanwhile. Returns the server's
+        The new epoch is not in use yet. Raises EpochLost if another process began one meanwhile. Returns the server's
         ms.
         """
         # Keys from an old snapshot in this run of the server must not be mistaken for the known epoch.
@@ -148,7 +148,7 @@ class Shard:
     async def call(self, name: str, *args: str | int | float | bytes) -> list[Any]:
         """Runs a script under this shard's epoch. Raises EpochLost or FrontierUnavailable."""
         if self.epoch is None:
-            raise EpochLost("No epoch is adopted yet.")
+            raise EpochLost("No epoch is in use yet.")
         before, epoch = boot(), self.epoch
         self.calls += 1
         async with self._link.exchange() as client:
@@ -157,7 +157,7 @@ class Shard:
         try:
             self._clock.observe(before, boot(), now_ms)
         except EpochLost:
-            self.spoilt = self.epoch
+            self.lost_epoch = self.epoch
             raise
         if now_ms > self._known_ms and name not in scripts.READS and epoch == self._known_epoch:
             self._known_ms = now_ms
@@ -174,12 +174,12 @@ class Shard:
                 return await client.command("EVAL", scripts.source(name), *words)  # type: ignore[no-any-return]
         except ServerError as error:
             if "went back in time" in str(error):
-                self.spoilt = self.epoch
+                self.lost_epoch = self.epoch
                 raise EpochLost("The frontier server holds an old snapshot: it lacks changes that it made.") from error
             if "non local key" not in str(error):
                 raise
             # Keys of this shard are moving to another server: the script may have done half of its work.
-            self.spoilt = self.epoch
+            self.lost_epoch = self.epoch
             raise EpochLost(f"The frontier's keys are moving to another server ({error}).") from error
 
     async def reaped(self, limit: int) -> list[bytes]:

@@ -109,7 +109,7 @@ class WakeWaiter:
 
     async def _listen(self, shard: Shard) -> bool:
         if shard.epoch is None:
-            raise EpochLost("No epoch is adopted yet.")
+            raise EpochLost("No epoch is in use yet.")
         rang = await shard.command("BLPOP", "%wake", _LISTEN_S) is not None
         if rang:
             # One signal covers all that arrived.

@@ -47,7 +47,7 @@ class Services:
         return self.settings.frontier_url or (self.embedded.url if self.embedded is not None else "")
 
     async def open(self) -> None:
-        """Adopts the frontier's epoch or rebuilds a lost one, and repairs segments of killed processes."""
+        """Uses the frontier's epoch or rebuilds a lost one, and repairs segments of killed processes."""
         for pause_s in _PAUSES_S:
             try:
                 self.scans.add(await open_epoch(self.frontier, self.store))
@@ -67,7 +67,7 @@ class Services:
 
         self.segments.recover(committed)
 
-    async def revive(self) -> None:
+    async def restart_server(self) -> None:
         """Restarts the private server if it died; its memory is then empty."""
         if self.embedded is not None:
             await in_thread(self.embedded.ensure)
@@ -75,7 +75,8 @@ class Services:
     async def tell_frontier(self, step: Callable[[], Coroutine[Any, Any, None]]) -> bool:
         """Runs a step on the frontier that the store has recorded already. False: the frontier is unavailable.
 
-        A lost frontier is adopted or rebuilt first. An unavailable one gets the change from the store later.
+        A lost frontier is rebuilt first, unless another process did that. An unavailable one gets the change from the
+        store later.
         """
         for _ in range(2):
             try:
@@ -93,8 +94,8 @@ class Services:
         return False
 
     async def recover(self) -> None:
-        """Adopts the current epoch or begins one, and puts every open queue of the store back."""
-        await self.revive()
+        """Uses the current epoch or begins one, and puts every open queue of the store back."""
+        await self.restart_server()
         self.scans.add(await open_epoch(self.frontier, self.store))
         await self.scans.put_back()
 

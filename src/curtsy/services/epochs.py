@@ -37,22 +37,22 @@ _tasks: set[asyncio.Task[None]] = set()
 
 
 async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
-    """Adopts the current epoch of every shard, or rebuilds. Returns the scans that fill the queues."""
+    """Uses the current epoch of every shard, or rebuilds. Returns the scans that fill the queues."""
     await frontier.check_policy()
     begun = False
     for shard in frontier.shards:
-        if not await _adopt(shard, store):
+        if not await _use_current_epoch(shard, store):
             begun = await _begin(frontier, shard, store) or begun
     return await restore(frontier, store) if begun else []
 
 
-async def _adopt(shard: Shard, store: Store) -> bool:
+async def _use_current_epoch(shard: Shard, store: Store) -> bool:
     # First the store: the reply of the server then includes every lease that the store knows.
     newest = await read(store, _newest_fence, shard.number)
     facts = await shard.facts()
     before = boot()
     ruling = await read(store, _ruling, shard.number)
-    if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.spoilt:
+    if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.lost_epoch:
         return False
     if newest > fence_of(facts.number, facts.counter):
         # A request in the store has a newer lease than the server: an old snapshot was loaded into the running server.
@@ -60,7 +60,7 @@ async def _adopt(shard: Shard, store: Store) -> bool:
         return False
     # This process may lease under the epoch from now on: a clean mark of a killed process is no longer true.
     await in_thread(store.run, meta.clear, f"clean:{shard.number}")
-    shard.adopt(facts.number, facts.run_id, confirmed=before)
+    shard.use_epoch(facts.number, facts.run_id, confirmed=before)
     return True
 
 
@@ -78,7 +78,7 @@ async def confirm(frontier: Frontier, store: Store) -> None:
             shard.confirm(before)
         elif shard.epoch is not None:
             log("epoch_replaced", level="warning", shard=shard.number, epoch=shard.epoch, rules=epoch)
-            shard.disown()
+            shard.drop_epoch()
 
 
 def _all_ruling(tx: Any, shards: int) -> list[int | None]:
@@ -96,11 +96,11 @@ def _newest_fence(tx: Any, shard: int) -> int:
 
 
 async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
-    """A new epoch: one process begins it, the others wait for its lock and adopt it (False)."""
+    """A new epoch: one process begins it, the others wait for its lock and use its epoch (False)."""
     lock = store.lock("rebuild", wait_s=120)
     await in_thread(lock.__enter__)
     try:
-        if await _adopt(shard, store):
+        if await _use_current_epoch(shard, store):
             return False
         facts = await shard.facts()
         own_slot_ms = int(frontier.settings.slot_s * 1000)
@@ -121,7 +121,7 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         before = boot()
         if await read(store, _ruling, shard.number) != epoch:
             raise FrontierUnavailable(f"Another process rebuilt the frontier while epoch {epoch} was being begun.")
-        shard.adopt(epoch, facts.run_id, confirmed=before)
+        shard.use_epoch(epoch, facts.run_id, confirmed=before)
         if quiet_ms:
             log("frontier_rebuilt", level="warning", shard=shard.number, epoch=epoch, quiet_s=quiet_ms / 1000)
         count("rebuilds")
@@ -225,37 +225,37 @@ async def put_open_back(frontier: Frontier, store: Store, crawl: int | None = No
 
 
 async def put_back(frontier: Frontier, store: Store, pairs: list[tuple[int, str]]) -> list[Scan]:
-    """Puts queues (crawl, host) back into the due set. Introduces hosts and crawls that the frontier lacks."""
+    """Puts queues (crawl, host) back into the due set. Sends hosts and crawls that the frontier lacks."""
     plain, render = await read(store, urls.kinds_open, pairs)
     reply = await frontier.put_back(plain, render)
     if reply.crawls:
-        await introduce_crawls(frontier, store, reply.crawls)
+        await send_crawls(frontier, store, reply.crawls)
         again = await frontier.put_back(
             [p for p in plain if p[0] in reply.crawls], [p for p in render if p[0] in reply.crawls]
         )
         reply.hosts |= again.hosts
         reply.scans += again.scans
         reply.waiting += again.waiting
-    await introduce(frontier, store, reply)
+    await handle_push_reply(frontier, store, reply)
     return reply.scans
 
 
-async def introduce(frontier: Frontier, store: Store, reply: PushReply) -> None:
-    """Does what a reply asks for: introduces hosts, and lets queues without room wait in the store."""
+async def handle_push_reply(frontier: Frontier, store: Store, reply: PushReply) -> None:
+    """Does what a reply asks for: sends hosts, and lets queues without room wait in the store."""
     if reply.hosts:
-        await introduce_hosts(frontier, store, reply.hosts)
+        await send_hosts(frontier, store, reply.hosts)
     if reply.waiting:
         rows = [(crawl, host, reply.now_ms) for crawl, host in reply.waiting]
         await frontier.waits(Lane(lane) for lane in await in_thread(store.run, queues.wait, rows))
 
 
-async def introduce_hosts(
+async def send_hosts(
     frontier: Frontier, store: Store, names: set[str], *, again: bool = False, lift: bool = False
 ) -> None:
     """Sends the store's facts and the settings of these hosts. An unknown host has no history."""
     known, rules = await read(store, _host_facts, names)
     states = [with_rule(frontier, known.get(name) or HostState(host=name)) for name in sorted(names)]
-    await frontier.introduce(states, rules, again=again, lift=lift)
+    await frontier.set_hosts(states, rules, again=again, lift=lift)
 
 
 async def lift_resolved(frontier: Frontier, store: Store) -> None:
@@ -267,7 +267,7 @@ async def lift_resolved(frontier: Frontier, store: Store) -> None:
     for host in found:
         await in_thread(store.run, _lift, host)
     if found:
-        await introduce_hosts(frontier, store, set(found), again=True, lift=True)
+        await send_hosts(frontier, store, set(found), again=True, lift=True)
     for host in found:
         await frontier.make_retries_due(host)
 
@@ -313,7 +313,7 @@ def _host_facts(tx: Any, names: set[str]) -> tuple[dict[str, HostState], list[Ro
     return hosts.get_many(tx, names), rules
 
 
-async def introduce_crawls(frontier: Frontier, store: Store, numbers: set[int]) -> None:
+async def send_crawls(frontier: Frontier, store: Store, numbers: set[int]) -> None:
     for n in sorted(numbers):
         await frontier.set_crawl(await read(store, crawls.by_n, n))
 
@@ -322,7 +322,7 @@ async def write_clean(frontier: Frontier, store: Store) -> bool:
     """Called by the last process: writes host times in the future to the store, then the mark. False if not clean."""
     for shard in frontier.shards:
         try:
-            if not await _adopt(shard, store):
+            if not await _use_current_epoch(shard, store):
                 return False
             # The frontier has requests that the store has not recorded: this shutdown is not clean.
             known = await shard.command("ZCARD", "%slots"), await shard.command("ZCARD", "%leases")

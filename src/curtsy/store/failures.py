@@ -83,7 +83,7 @@ def of_dead_hosts(
     after_seq: int = 0,
     limit: int = 1000,
 ) -> list[Failure]:
-    """The open rows of hosts that are dead for their crawl, as dead letters. Replay them by `queues.revive`."""
+    """The open rows of hosts that are dead for their crawl, as dead letters. Replay them by `queues.reopen`."""
     given: dict[str, Any] = {"crawl": crawl or 0, "host": host or "", "cause": cause or ""}
     rows = tx.execute(_DEAD, {**given, "after": after_seq, "limit": limit})
     return [of_dead_row(row) for row in rows]

@@ -100,7 +100,7 @@ _SET = text("UPDATE queues SET state = :state, reason = :reason WHERE crawl = :c
 _DEAD = text(
     "UPDATE queues SET state = 'dead', reason = :reason WHERE crawl = :crawl AND host = :host AND state <> 'dead'"
 )
-_REVIVE = text(
+_REOPEN = text(
     "UPDATE queues SET state = 'open', reason = '', detail = '', failing_since_ms = NULL "
     "WHERE crawl = :crawl AND host = :host AND state = 'dead'"
 )
@@ -197,9 +197,9 @@ def mark_dead(tx: Connection, crawl: int, host: str, reason: str) -> bool:
     return tx.execute(_DEAD, {"crawl": crawl, "host": host, "reason": reason}).rowcount > 0
 
 
-def revive(tx: Connection, crawl: int, host: str) -> bool:
+def reopen(tx: Connection, crawl: int, host: str) -> bool:
     """Open a dead queue again, for a replay."""
-    return tx.execute(_REVIVE, {"crawl": crawl, "host": host}).rowcount > 0
+    return tx.execute(_REOPEN, {"crawl": crawl, "host": host}).rowcount > 0
 
 
 def reset_patience(tx: Connection, crawl: int, host: str = "") -> None:

@@ -93,7 +93,7 @@ def _set(call: Call, host: str, **changes: int | bool | None) -> HostStatus:
 def _updated(call: Call, name: str, lift: bool = False) -> HostStatus:
     services = call.services
     if services is not None:
-        call.wait(services.tell_frontier(lambda: operator_hosts.introduce(services, name, lift)))
+        call.wait(services.tell_frontier(lambda: operator_hosts.send_to_frontier(services, name, lift)))
     return _status(call, name)
 
 

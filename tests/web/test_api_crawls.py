@@ -288,7 +288,7 @@ def test_while_one_request_sends_an_upload_another_must_wait(client: FlaskClient
     answer = upload(client, body, "key")
     assert (answer.status_code, answer.get_json()["type"]) == (409, "urn:curtsy:problem:upload-under-way")
     assert int(answer.headers["Retry-After"]) > 0
-    store.run(idempotency.let_go, "local", "key", "another")
+    store.run(idempotency.release, "local", "key", "another")
     assert upload(client, body, "key").status_code == 202
 
 

@@ -52,7 +52,7 @@ class Sender:
     #: digest of what must be equal for two uploads to be the same
     options: str = ""
     #: identifies this request among those that send the same upload
-    holder: str = field(default_factory=lambda: os.urandom(8).hex())
+    request_id: str = field(default_factory=lambda: os.urandom(8).hex())
 
 
 def receive(
@@ -67,22 +67,22 @@ def receive(
         sender.key,
         crawl=crawl.id,
         wishes=sender.options,
-        holder=sender.holder,
+        holder=sender.request_id,
         now_ms=clock.now_ms(),
     )
     if known.wishes != sender.options:
-        _let_go(store, sender)
+        _release(store, sender)
         raise KeyReused("This Idempotency-Key was used for another crawl. Use a new key.")
-    if known.holder != sender.holder:
+    if known.holder != sender.request_id:
         raise UploadHeld("Another request is sending the same upload. Wait until it ends.")
     try:
         return _Intake(store, settings, crawl, sender, listing, known).run(parts)
     finally:
-        _let_go(store, sender)
+        _release(store, sender)
 
 
-def _let_go(store: Store, sender: Sender) -> None:
-    store.run(idempotency.let_go, sender.caller, sender.key or "", sender.holder)
+def _release(store: Store, sender: Sender) -> None:
+    store.run(idempotency.release, sender.caller, sender.key or "", sender.request_id)
 
 
 class _Intake:
@@ -91,11 +91,12 @@ class _Intake:
         known: idempotency.Submission | None,
     ) -> None:  # fmt: skip
         self._store, self._settings, self._sender, self._listing = store, settings, sender, listing
-        #: whether this body was read up to the end of the part that was stored before
-        self._met = False
+        #: this body was read up to the end of what was stored before, and is the same so far
+        self._matches_stored = False
         self._known = known if known is not None and known.received else None
-        self._begun = bool(known is not None and (known.received or known.crawl != crawl.id))
-        self._crawl = crawl if known is None else _under(store, crawl, known.crawl)
+        #: the crawl has seeds, or an earlier request created it
+        self._has_crawl = bool(known is not None and (known.received or known.crawl != crawl.id))
+        self._crawl = crawl if known is None else _crawl_of_key(store, crawl, known.crawl)
 
     def run(self, parts: Iterable[Part]) -> str:
         ended = False
@@ -104,10 +105,10 @@ class _Intake:
                 self._take(part)
                 ended = part.last
         except BaseException:
-            self._broken()
+            self._abandon()
             raise
         if not ended:
-            self._broken()
+            self._abandon()
             raise UsageError("There are no seeds: give at least one URL.")
         return self._crawl.id
 
@@ -115,22 +116,22 @@ class _Intake:
         if self._known is not None and part.received <= self._known.received:
             self._compare(part, self._known)
             return
-        if self._known is not None and (self._known.complete or not self._met):
+        if self._known is not None and (self._known.complete or not self._matches_stored):
             raise KeyReused("This Idempotency-Key was used for other seeds. Use a new key for a new crawl.")
         urls = part.seeds if part.normal else seeds.checked(part.seeds, self._settings, part.place, part.first)
         unit = self._settings.politeness_unit
         crawl, rows, inserted = self._store.run(
             submit.load_chunk, self._crawl, urls, unit, part.last, keep(self._settings)
         )
-        self._crawl, self._begun = crawl, True
+        self._crawl, self._has_crawl = crawl, True
         self._note(part)
         self._listing(crawl, rows, inserted)
 
     def _compare(self, part: Part, known: idempotency.Submission) -> None:
         """Check that these seeds, which are stored already, are the same."""
         if part.received == known.received:
-            self._met = part.digest == known.digest
-        if part.last and not (self._met and known.complete):
+            self._matches_stored = part.digest == known.digest
+        if part.last and not (self._matches_stored and known.complete):
             raise KeyReused("This Idempotency-Key was used for other seeds. Use a new key for a new crawl.")
 
     def _note(self, part: Part) -> None:
@@ -141,7 +142,7 @@ class _Intake:
             idempotency.stored,
             sender.caller,
             sender.key,
-            sender.holder,
+            sender.request_id,
             received=part.received,
             digest=part.digest,
             complete=part.last,
@@ -150,15 +151,15 @@ class _Intake:
         if not ours:
             raise UploadHeld("Another request took over this upload, because this one was silent for too long.")
 
-    def _broken(self) -> None:
+    def _abandon(self) -> None:
         """The upload was interrupted. Only with a key, the stored part waits for the rest."""
         if self._sender.key is None and self._crawl.n:
             self._store.run(submit.give_up, self._crawl.n)
-        elif self._sender.key is not None and not self._begun:
-            self._store.run(idempotency.forget, self._sender.caller, self._sender.key, self._sender.holder)
+        elif self._sender.key is not None and not self._has_crawl:
+            self._store.run(idempotency.forget, self._sender.caller, self._sender.key, self._sender.request_id)
 
 
-def _under(store: Store, crawl: Crawl, id: str) -> Crawl:
+def _crawl_of_key(store: Store, crawl: Crawl, id: str) -> Crawl:
     """Return the crawl that the key started, or the new one under the id reserved for it."""
     with store.read() as tx:
         try:

@@ -68,7 +68,7 @@ def stored(
     return tx.execute(update(idempotency).where(*_held(caller, key, holder)).values(values)).rowcount > 0
 
 
-def let_go(tx: Connection, caller: str, key: str, holder: str) -> None:
+def release(tx: Connection, caller: str, key: str, holder: str) -> None:
     """The request has ended; the next one may continue at once."""
     tx.execute(update(idempotency).where(*_held(caller, key, holder)).values(held_until_ms=0))
 

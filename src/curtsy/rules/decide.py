@@ -1,4 +1,5 @@
-"""decide(outcome, attempts): the next state of a URL. Pure: the random source is an argument.
+"""decide(outcome, attempts): the next state of a URL. No I/O. Time and random source are optional
+arguments: without them, the system clock and one random source of the process are used.
 
 The stable words it uses:
     done      "" (a page), redirect, gone, type, document_type, not_modified

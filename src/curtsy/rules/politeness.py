@@ -1,7 +1,7 @@
-"""Politeness after an outcome: how long its host is paused, how its adaptive delay changes, when it counts as slow.
+"""Politeness after an outcome: how long its host is blocked, how its adaptive delay changes, when it counts as slow.
 
-Pure: the time and the random source are arguments. Decided from status, headers and duration alone, never from the
-body.
+No I/O. Time and random source are optional arguments: without them, the system clock and one random source of the
+process are used. Effects depend on fault, status, headers, duration and the length of the body, never on its content.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from curtsy.rules.robots import Robots
 
 _RNG = Random()
 
-#: Hosts that answer faster than this are not under strain: no pause beyond the configured one, and nothing to store.
+#: Hosts that answer faster than this are not under strain: no delay beyond the configured one, and nothing to store.
 _HEALTHY_S = 0.25
-#: weight of a new sample in the pause: four slow answers in a row make up about 70 %
+#: weight of a new sample in the adaptive delay: four slow answers in a row make up about 70 %
 _WEIGHT = 0.25
 #: A larger body says more about bandwidth than about the host's strain.
 _SAMPLED_BYTES = 1_000_000
-#: a smoothed pause that changes by less than this share is not updated, to save the write
+#: an adaptive delay that changes by less than this share is not updated, to save the write
 _NOTABLE = 0.1
 
 #: A host belongs in the slow lane from this many failures in a row, or from this smoothed latency on. It leaves
@@ -39,7 +39,7 @@ MISSING_AGAIN_MS = 61_000
 #: the host is due again this soon after its address was found busy
 _BUSY_RETRY_MS = 250
 
-#: the host requests a pause
+#: the host asks for fewer requests
 _BACK_OFF_STATUS = (429, 503)
 #: the host's reverse proxy cannot reach its backend
 _GATEWAY_STATUS = (502, 504)
@@ -61,7 +61,7 @@ def effect(
     now_s: float | None = None,
     rng: Random = _RNG,
 ) -> HostEffect:
-    """The effect of an outcome on a host that had `failures` in a row and the pause `adaptive_ms`.
+    """The effect of an outcome on a host that had `failures` in a row and the adaptive delay `adaptive_ms`.
 
     `now_s` is the time since 1970, for dates in Retry-After; None: read when needed.
     """
@@ -76,7 +76,7 @@ def effect(
         block_ms = backoff_ms(failures, settings, rng)
         if fault is Fault.DNS_NONE:
             block_ms = max(block_ms, MISSING_AGAIN_MS if failures else MISSING_NAME_MS)
-        return _with_pause(outcome, failures + 1, adaptive_ms, settings, block_ms)
+        return _with_delay(outcome, failures + 1, adaptive_ms, settings, block_ms)
     if fault in _ANSWERED_FAULTS:
         return _answered(outcome, adaptive_ms, settings)
     # Caused by us, by the proxy or by one page: not evidence about the host.
@@ -124,7 +124,7 @@ def least_patience_ms(settings: Settings) -> int:
 
 
 def wait_ms(outcome: Outcome, settings: Settings, now_s: float | None = None) -> int | None:
-    """The pause that Retry-After requests, limited to the cap: after that, the host receives a request again."""
+    """The wait that Retry-After requests, limited to the cap: after that, the host receives a request again."""
     named_s = retry_after(outcome.header("retry-after"), time.time() if now_s is None else now_s)
     # Zero means no wait: the usual back-off applies.
     return int(1000 * min(named_s, settings.retry_after_cap_s)) if named_s else None
@@ -135,24 +135,24 @@ def _asked_to_wait(
 ) -> HostEffect:
     named_ms = wait_ms(outcome, settings, now_s)
     block_ms = backoff_ms(failures - 1, settings, rng) if named_ms is None else named_ms
-    return _with_pause(outcome, failures, adaptive_ms, settings, block_ms)
+    return _with_delay(outcome, failures, adaptive_ms, settings, block_ms)
 
 
 def _answered(outcome: Outcome, adaptive_ms: int | None, settings: Settings) -> HostEffect:
-    return _with_pause(outcome, 0, adaptive_ms, settings, 0)
+    return _with_delay(outcome, 0, adaptive_ms, settings, 0)
 
 
-def _with_pause(
+def _with_delay(
     outcome: Outcome, failures: int, adaptive_ms: int | None, settings: Settings, block_ms: int
 ) -> HostEffect:
-    pause_ms = _pause_ms(outcome, failures, adaptive_ms, settings)
-    changed = pause_ms != (adaptive_ms or 0)
-    slow = _is_slow(failures, pause_ms, settings)
-    return HostEffect(block_ms=block_ms, adaptive_ms=pause_ms if changed else None, failures=failures, slow=slow)
+    new_ms = _adaptive_delay_ms(outcome, failures, adaptive_ms, settings)
+    changed = new_ms != (adaptive_ms or 0)
+    slow = _is_slow(failures, new_ms, settings)
+    return HostEffect(block_ms=block_ms, adaptive_ms=new_ms if changed else None, failures=failures, slow=slow)
 
 
-def _pause_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings: Settings) -> int:
-    """The smoothed delay, from start to start: latency_factor x latency, moved a quarter of the way at a time."""
+def _adaptive_delay_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings: Settings) -> int:
+    """The new adaptive delay, from start to start: latency_factor x latency, moved a quarter of the way at a time."""
     old_ms = adaptive_ms or 0
     latency_s = _latency_s(outcome)
     if not settings.latency_factor or len(outcome.body) > _SAMPLED_BYTES or outcome.started is None:
@@ -164,15 +164,15 @@ def _pause_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings
     new_ms = target_ms if adaptive_ms is None else old_ms + _WEIGHT * (target_ms - old_ms)
     # Upper limit: a host that needs more than the cap per page is in the slow lane, and the cap keeps it crawlable.
     new_ms = min(new_ms, 1000 * settings.max_adaptive_delay_s)
-    # A pause that decayed below that of a healthy host counts as no pause.
+    # A delay that decayed below that of a healthy host counts as none.
     if new_ms < 1000 * settings.latency_factor * _HEALTHY_S:
         return 0
     return old_ms if abs(new_ms - old_ms) < _NOTABLE * old_ms else round(new_ms)
 
 
-def _is_slow(failures: int, pause_ms: int | None, settings: Settings) -> bool:
+def _is_slow(failures: int, adaptive_ms: int | None, settings: Settings) -> bool:
     limit_s = min(_SLOW_S * settings.latency_factor, settings.max_adaptive_delay_s)
-    return failures >= _SLOW_FAILURES or bool(limit_s and pause_ms and pause_ms >= 1000 * limit_s)
+    return failures >= _SLOW_FAILURES or bool(limit_s and adaptive_ms and adaptive_ms >= 1000 * limit_s)
 
 
 def _latency_s(outcome: Outcome) -> float:

@@ -33,8 +33,9 @@ def in_flight(sender: Sender) -> InFlight:
         may_run=lambda _: True, foreign=(), denies=lambda _: False, hold=lambda _: None, learn=lambda *_: None
     )
     return InFlight(
-        Settings(), sender, fakes, fakes, fakes, stored=fakes, on_back=lambda: None,  # type: ignore[arg-type]
-        browser=lambda: sender, documents=DocumentLimits.of(Settings()), may_continue=lambda: True,  # type: ignore[arg-type,return-value]
+        settings=Settings(), fetcher=sender, crawl_cache=fakes, host_policy=fakes, groups=fakes,  # type: ignore[arg-type]
+        stored=fakes, on_back=lambda: None, browser=lambda: sender,  # type: ignore[arg-type,return-value]
+        documents=DocumentLimits.of(Settings()), may_continue=lambda: True,
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ class InFlight:
     """One per process. `back` and `starts` wait for the next exchange with the frontier; `on_back` announces them."""
 
     def __init__(
-        self, settings: Settings, fetcher: HttpFetcher, crawl_cache: CrawlCache, host_policy: HostPolicy,
+        self, *, settings: Settings, fetcher: HttpFetcher, crawl_cache: CrawlCache, host_policy: HostPolicy,
         groups: CommitQueue, stored: Callable[[Page], Awaitable[WarcRecord | None]], on_back: Callable[[], None],
         browser: Callable[[], Fetcher], documents: DocumentLimits, may_continue: Callable[[], bool],
     ) -> None:  # fmt: skip

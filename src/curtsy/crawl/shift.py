@@ -96,9 +96,17 @@ class Shift:
         self._documents = DocumentLimits.of(settings)
         self._groups = CommitQueue(settings, committer.commit, self._wake.set, self._documents.budget)
         self._in_flight = InFlight(
-            settings, self.fetcher, self._crawl_cache, self.host_policy, self._groups, self._stored, self._wake_soon,
-            self._open_browser, self._documents, self._may_continue,
-        )  # fmt: skip
+            settings=settings,
+            fetcher=self.fetcher,
+            crawl_cache=self._crawl_cache,
+            host_policy=self.host_policy,
+            groups=self._groups,
+            stored=self._stored,
+            on_back=self._wake_soon,
+            browser=self._open_browser,
+            documents=self._documents,
+            may_continue=self._may_continue,
+        )
         self._starter = LeaseStarter(self._in_flight, self._crawl_cache, self._outages, stop)
         self._plan = LanePlan(settings, lanes)
         self._timer: asyncio.TimerHandle | None = None

@@ -24,7 +24,7 @@ from curtsy.grounding.merge import merged
 from curtsy.grounding.near_copies import find_quote
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.sentences import sentence_around
-from curtsy.grounding.value_rules import Passage, Ruling, follows, is_contact, is_distinctive
+from curtsy.grounding.value_rules import Passage, Ruling, is_contact, is_distinctive, support_of
 
 #: a record with a smaller share of grounded values has low confidence
 THRESHOLD = 0.6
@@ -85,7 +85,7 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
         labelled = related or (related is None and _is_named(claim, value, leaf, place))
         quoted_for = leaf if _is_quoted(claim) else None
         passage = replace(place.passage, labelled=bool(labelled), quoted_for=quoted_for)
-        ruling = follows(value, leaf, passage, suspect=suspect)
+        ruling = support_of(value, leaf, passage, suspect=suspect)
         if ruling.verdict is not None and related is False:
             ruling = Ruling(None, "unrelated")
         elif ruling.verdict is not None and (why := _why_not_own(claim, leaf, place)):
@@ -226,7 +226,7 @@ def _by_itself(claim: Claim, value: Any, leaf: Leaf) -> Field | None:
     if leaf.type != "string" or not is_distinctive(value):
         return None
     for place in _located(claim, value):
-        ruling = follows(value, leaf, place.passage)
+        ruling = support_of(value, leaf, place.passage)
         refused = _relates(claim, value, leaf, place) is False or _why_not_own(claim, leaf, place)
         if ruling.verdict is not None and not refused:
             return _field(claim, value, ruling, place, claimed_quote=claim.quote)

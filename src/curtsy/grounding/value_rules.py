@@ -102,7 +102,7 @@ class Passage:
 
 
 class Ruling(NamedTuple):
-    """A verdict and its reason; without a verdict the value does not follow."""
+    """A verdict and its reason; without a verdict the value is not supported."""
 
     verdict: Verdict | None
     note: str = ""
@@ -112,8 +112,8 @@ _SUPPORTED = Ruling(Verdict.SUPPORTED)
 _NOT_IN_QUOTE = Ruling(None, "not_in_quote")
 
 
-def follows(value: Any, leaf: Leaf, passage: Passage, *, suspect: bool = False) -> Ruling:
-    """Return whether the value follows. A `suspect` value also occurs in the prompt or the schema."""
+def support_of(value: Any, leaf: Leaf, passage: Passage, *, suspect: bool = False) -> Ruling:
+    """Return how the passage supports the value. A `suspect` value also occurs in the prompt or the schema."""
     match leaf.type:
         case "integer" | "number":
             return _number(value, leaf, passage)

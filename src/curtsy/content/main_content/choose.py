@@ -33,8 +33,8 @@ _LEAST_MENU = 0.9
 _WITH_FREE_LABELS = frozenset((PageType.ARTICLE, PageType.SERVICE, PageType.DOCUMENTATION))
 
 
-class Effort(Enum):
-    """How much is left out; each is tried if the one before leaves too little."""
+class Strategy(Enum):
+    """How elements are left out; each strategy is tried if the one before leaves too little text."""
 
     ALL = "all"
     #: the page has little prose: links count as content
@@ -62,16 +62,16 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
         return Choice(PageType.SERVICE)
     heading = title_heading(page, title or "")
     signs = Signs(root, url)
-    found = _choose(page, heading, signs, Effort.ALL)
-    for effort in (Effort.AS_LIST, Effort.TAGS_ONLY):
+    found = _choose(page, heading, signs, Strategy.ALL)
+    for strategy in (Strategy.AS_LIST, Strategy.TAGS_ONLY):
         if found.prose >= _ENOUGH_PROSE or found.letters >= _ENOUGH * page.elements[0].letters:
             break
-        if effort is Effort.TAGS_ONLY and _is_offer(page, heading, found):
+        if strategy is Strategy.TAGS_ONLY and _is_offer(page, heading, found):
             break
         if signs.is_dated and found.letters - found.linked >= _LEAST_TEXT and _is_chosen(page, heading, found):
             break  # a short entry of a blog beside its archive
-        wider = _choose(page, heading, signs, effort)
-        if wider.letters > 2 * found.letters and not _is_menu_added(found, wider, effort):
+        wider = _choose(page, heading, signs, strategy)
+        if wider.letters > 2 * found.letters and not _is_menu_added(found, wider, strategy):
             found = wider
     return found
 
@@ -89,9 +89,9 @@ def _is_chosen(page: Outline, heading: int | None, found: Choice) -> bool:
     return heading is not None and any(root <= heading < page.elements[root].stop for root in found.roots)
 
 
-def _is_menu_added(found: Choice, wider: Choice, effort: Effort) -> bool:
+def _is_menu_added(found: Choice, wider: Choice, strategy: Strategy) -> bool:
     """Whether names were right: what they leave out consists of links, and there is some text or a list without it."""
-    if effort is not Effort.TAGS_ONLY:
+    if strategy is not Strategy.TAGS_ONLY:
         return False
     plain, more = found.letters - found.linked, wider.letters - wider.linked
     if plain >= _LEAST_TEXT and more < 2 * plain:
@@ -100,8 +100,8 @@ def _is_menu_added(found: Choice, wider: Choice, effort: Effort) -> bool:
     return found.letters >= _LEAST_LIST and wider.linked - found.linked > _LEAST_MENU * added
 
 
-def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) -> Choice:
-    frame = Frame(page, heading, by_name=effort is not Effort.TAGS_ONLY)
+def _choose(page: Outline, heading: int | None, signs: Signs, strategy: Strategy) -> Choice:
+    frame = Frame(page, heading, by_name=strategy is not Strategy.TAGS_ONLY)
     out = frame.out()
     groups = groups_of(page, out)
     posts = posts_of(page, out, signs.is_article)
@@ -109,7 +109,7 @@ def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) ->
     kind = page_type(page, groups, posts, signs, rest)
     if posts:
         return _thread(page, heading, posts, out | frame.posters())
-    if effort is not Effort.ALL and kind is not PageType.COLLECTION:
+    if strategy is not Strategy.ALL and kind is not PageType.COLLECTION:
         kind = PageType.LISTING
     if kind in _WITH_FREE_LABELS:
         out -= frame.free_labels()
@@ -117,7 +117,7 @@ def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) ->
         out |= frame.posters()
     elif kind is not PageType.PRODUCT:
         out |= frame.comments()
-    sums = Sums(page.elements, out, by_prose=effort is Effort.ALL and kind is not PageType.COLLECTION)
+    sums = Sums(page.elements, out, by_prose=strategy is Strategy.ALL and kind is not PageType.COLLECTION)
     at = RootSearch(page, sums, out, kind, heading, signs.is_recipe).root()
     pruned = Pruning(page, sums, out, kind, groups, heading, signs.is_board).within(at)
     return Choice(

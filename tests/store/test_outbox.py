@@ -13,6 +13,7 @@ from curtsy.store.engine import Store
 from curtsy.store.outbox import Put
 
 NOW = 1_000_000
+LEASE_MS = 120_000
 CRAWL = Crawl(id="c", request_id="r", state=CrawlState.RUNNING, schema="page")
 
 
@@ -53,7 +54,7 @@ def test_what_could_not_be_sent_is_due_at_once_unless_somebody_has_it_after_all(
         assert outbox.begin(tx, "extract", got.n, NOW + 1, 500) is not None
         outbox.unsent(tx, [lost.n, got.n], NOW + 2)
         assert [row.n for row in outbox.due(tx, NOW + 2, 10)] == [lost.n]
-        assert outbox.begin(tx, "extract", got.n, NOW + 3) is None
+        assert outbox.begin(tx, "extract", got.n, NOW + 3, LEASE_MS) is None
 
 
 def test_a_row_is_done_once(store: Store) -> None:
@@ -64,19 +65,19 @@ def test_a_row_is_done_once(store: Store) -> None:
         assert outbox.done(tx, row.n)
         assert not outbox.done(tx, row.n)
         assert not outbox.has_open(tx, crawl)
-        assert outbox.begin(tx, "extract", row.n, NOW) is None
+        assert outbox.begin(tx, "extract", row.n, NOW, LEASE_MS) is None
 
 
 def test_a_row_that_waits_for_its_next_try_is_not_taken_up_by_a_late_message(store: Store) -> None:
     with store.begin() as tx:
         make(tx, "a")
         (row,) = outbox.due(tx, NOW, 10)
-        outbox.sent(tx, [row.n], NOW)
-        taken = outbox.begin(tx, "extract", row.n, NOW)
+        outbox.sent(tx, [row.n], NOW, LEASE_MS)
+        taken = outbox.begin(tx, "extract", row.n, NOW, LEASE_MS)
         assert taken is not None
         assert taken.attempts == 1
         outbox.failed(tx, row.n, "busy", "try later", NOW + 1000)
-        assert outbox.begin(tx, "extract", row.n, NOW + 999) is None
+        assert outbox.begin(tx, "extract", row.n, NOW + 999, LEASE_MS) is None
         assert subjects(tx, NOW + 999) == []
         assert subjects(tx, NOW + 1000) == ["a"]
 
@@ -108,7 +109,7 @@ def test_a_message_of_another_kind_takes_nothing_up(store: Store) -> None:
     with store.begin() as tx:
         make(tx, "a")
         (row,) = outbox.due(tx, NOW, 10)
-        assert outbox.begin(tx, "score", row.n, NOW) is None
+        assert outbox.begin(tx, "score", row.n, NOW, LEASE_MS) is None
 
 
 def test_stages_of_a_paused_or_cancelled_crawl_rest(store: Store) -> None:
@@ -118,7 +119,7 @@ def test_stages_of_a_paused_or_cancelled_crawl_rest(store: Store) -> None:
             (row,) = outbox.due(tx, NOW, 10)
             crawls.set_state(tx, crawl, state, None, NOW)
             assert outbox.due(tx, NOW, 10) == []
-            assert outbox.begin(tx, "extract", row.n, NOW) is None
+            assert outbox.begin(tx, "extract", row.n, NOW, LEASE_MS) is None
 
 
 def test_webhooks_are_due_whatever_became_of_the_crawl_and_do_not_keep_it_open(store: Store) -> None:
@@ -127,7 +128,7 @@ def test_webhooks_are_due_whatever_became_of_the_crawl_and_do_not_keep_it_open(s
         crawls.set_state(tx, crawl, CrawlState.CANCELLED, None, NOW)
         (row,) = outbox.due(tx, NOW, 10)
         assert not outbox.has_open(tx, crawl)
-        assert outbox.begin(tx, "webhook", row.n, NOW) is not None
+        assert outbox.begin(tx, "webhook", row.n, NOW, LEASE_MS) is not None
 
 
 def test_crawls_alternate(store: Store) -> None:
@@ -167,7 +168,7 @@ def test_two_senders_do_not_take_the_same_rows(store: Store) -> None:
 
     def take(tx: Connection) -> list[int]:
         ns = [row.n for row in outbox.due(tx, NOW, 40)]
-        outbox.sent(tx, ns, NOW)
+        outbox.sent(tx, ns, NOW, LEASE_MS)
         return ns
 
     def send() -> None:

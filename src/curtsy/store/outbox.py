@@ -20,8 +20,6 @@ from curtsy.store.rows import Bulk, Delete, Insert, Lock, is_postgresql, unique_
 
 #: in the order of execution, which is also the ordinal of their dead letters
 KINDS = ("extract", "score", "store", "webhook")
-#: lease of a row that was sent: it is not sent again during this time
-LEASE_MS = 120_000
 
 _COLUMNS = "n, kind, crawl, subject, payload, state, attempts, next_ms, sent_ms, request_id"
 #: crawls whose stages may run
@@ -178,7 +176,7 @@ def next_of(tx: Connection, crawl: int) -> int | None:
     return None if found is None else int(found)
 
 
-def sent(tx: Connection, ns: Iterable[int], now_ms: int, lease_ms: int = LEASE_MS) -> None:
+def sent(tx: Connection, ns: Iterable[int], now_ms: int, lease_ms: int) -> None:
     """Mark rows as sent: they are not due again before the lease ends."""
     _sent(tx, [(n, now_ms, now_ms + lease_ms) for n in unique_sorted(ns)])
 
@@ -196,7 +194,7 @@ def under_way(tx: Connection, now_ms: int) -> int:
     return int(tx.execute(count, {"now": now_ms}).scalar_one())
 
 
-def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int = LEASE_MS) -> Row | None:
+def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int) -> Row | None:
     """Start a row. The attempt counts from here, so a row that kills its worker is not tried forever.
 
     None if it is done, dead, waiting for its next try, leased by another process, or of a crawl that is paused or

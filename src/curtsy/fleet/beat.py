@@ -114,30 +114,30 @@ async def _watch_parent() -> None:
 # Chores
 
 
-async def _send_stages(parts: Services) -> None:
+async def _send_stages(services: Services) -> None:
     """Send outbox rows that are due: new ones, and those that were sent and not finished."""
-    if left := tasks.send_stages(await in_thread(stages.sweep, parts.store, parts.settings)):
-        await in_thread(stages.take_back, parts.store, left)
+    if left := tasks.send_stages(await in_thread(stages.sweep, services.store, services.settings)):
+        await in_thread(stages.take_back, services.store, left)
 
 
-async def _fire_schedules(parts: Services) -> None:
+async def _fire_schedules(services: Services) -> None:
     """Start the crawls of schedules that are due."""
-    await schedules.fire(parts)
+    await schedules.fire(services)
 
 
-async def _delete(parts: Services) -> None:
+async def _delete(services: Services) -> None:
     """Continue pending deletions for a few seconds."""
-    await in_thread(retention.delete_some, parts.store, parts.settings)
+    await in_thread(retention.delete_some, services.store, services.settings)
 
 
-async def _tidy(parts: Services) -> None:
+async def _tidy(services: Services) -> None:
     """Apply retention, merge small segments and delete unreferenced ones."""
-    await in_thread(retention.tidy, parts)
+    await in_thread(retention.tidy, services)
 
 
-async def _ask_in_batches(parts: Services) -> None:
+async def _ask_in_batches(services: Services) -> None:
     """Send questions to the model's batch API, and merge the answers that have arrived."""
-    await in_thread(batch_lane.step, parts.store, parts.settings)
+    await in_thread(batch_lane.step, services.store, services.settings)
 
 
 CHORES: list[Chore] = [

@@ -57,12 +57,12 @@ def host(req: PageRequest, host: str) -> Response:
     status = api.host(req.call(), host)
     asked = request.args.get("url", "").strip()[:4000]
     with req.store.read() as tx:
-        some = dashboard_queries.requests_of_host(tx, status.host, _SHOWN)
+        requests = dashboard_queries.requests_of_host(tx, status.host, _SHOWN)
         rules = stored.get_robots(tx, [one.origin for one in status.robots])
-    home = origin(some[-1].url) if some else next(iter(rules), f"https://{status.host}")
-    target = _target(asked, home) or (some[-1].url if some else None)
+    home = origin(requests[-1].url) if requests else next(iter(rules), f"https://{status.host}")
+    target = _target(asked, home) or (requests[-1].url if requests else None)
     return req.render(
-        "host.html", host=status, timeline=charts.timeline(some), asked=asked, target=target,
+        "host.html", host=status, timeline=charts.timeline(requests), asked=asked, target=target,
         rules=[_rules(state, target, req.settings.agent) for state in rules.values()],
         now_ms=clock.now_ms(),
     )  # fmt: skip

@@ -14,6 +14,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from itertools import chain as concatenate
 from typing import Any
@@ -22,7 +23,7 @@ from curtsy.core import clock, metrics
 from curtsy.core.failpoints import point
 from curtsy.core.model import Entry, Kind, NewUrl, Page
 from curtsy.core.observe import count
-from curtsy.core.outcome import BEGINNING_BYTES, Fault
+from curtsy.core.outcome import BEGINNING_BYTES, Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.crawl.commit_rows import Body, Links, is_other_response
@@ -79,12 +80,10 @@ class Committer:
         gone: set[tuple[int, bytes]] = set()
         # Repeated if a page that a body refers to was deleted meanwhile: the bodies are written without the reference.
         while written is None:
-            bodies = await self._persist(lambda g=gone: self._write_bodies(group, g))  # type: ignore[misc]
+            bodies = await self._persist(partial(self._write_bodies, group, gone))
             point("commit.segments")
             try:
-                written = await self._persist(
-                    lambda b=bodies: in_thread(self._write_rows, group, links, b, now_ms)  # type: ignore[misc]
-                )
+                written = await self._persist(partial(in_thread, self._write_rows, group, links, bodies, now_ms))
             except pages.BodiesGone as deleted:
                 gone = gone | deleted.keys
         point("commit.stored")
@@ -124,43 +123,24 @@ class Committer:
         more than the work itself.
         """
         kept = [(done, done.result.outcome) for done in group if done.result.page is not None and done.result.outcome]
-        digests: dict[int, str] = {}
-        for number, (done, outcome) in enumerate(kept, 1):
-            body_ = outcome.body
-            large = len(body_) > _LARGE_BYTES
-            digests[done.result.lease.fence] = await in_thread(_digest, body_) if large else _digest(body_)
-            if number % _AT_A_TIME == 0:
-                await asyncio.sleep(0)
+        digests = await _digests(kept)
         same = await in_thread(self._same_bodies, [done.result for done, _ in kept], digests)
         packed: list[Packed] = []
         placed: dict[int, Body] = {}
         order: list[tuple[int, Body]] = []
         firsts: dict[tuple[int, str], Returned] = {}
-        for number, (done, outcome) in enumerate(kept, 1):
+        for number, (done, _) in enumerate(kept, 1):
             if number % _AT_A_TIME == 0:
                 await asyncio.sleep(0)
             fence, crawl = done.result.lease.fence, done.result.lease.crawl
             digest = digests[fence]
-            before = done.result.previous
-            if before is not None and before.sha256 == digest and before.body is not None and _stays(before, gone):
-                placed[fence] = Body(digest, before.body, before.same_as, unchanged=True)
+            known = same.get((crawl, digest))
+            if (stored := _stored_body(done, digest, known, gone)) is not None:
+                placed[fence] = stored
                 continue
             first = firsts.setdefault((crawl, digest), done)
-            known = same.get((crawl, digest))
-            if known is not None and known.id == pages.page_id(crawl, done.result.fp):
-                # The page could not be read, was replayed, and has the same body again.
-                placed[fence] = Body(digest, known.body)
-                continue
-            if known is not None:
-                body, twin = Body(digest, same_as=known.id), (known.url, known.fetched_ms)
-            elif first is not done:
-                body = Body(digest, same_as=pages.page_id(crawl, first.result.fp), first=first.result.lease.fence)
-                twin = (first.result.lease.entry.url, first.ended_ms)
-            else:
-                body, twin = Body(digest), None
-            item = _warc_item(done, digest, self._contexts, twin)
-            large = len(outcome.gzipped or outcome.body) + len(outcome.screenshot or b"") > _LARGE_BYTES
-            packed.append(await in_thread(warc.records, item) if large else warc.records(item))
+            body, twin = _new_body(done, digest, known, first)
+            packed.append(await _pack(_warc_item(done, digest, self._contexts, twin)))
             order.append((fence, body))
         for number, done in enumerate([d for d in group if is_other_response(d.result, self._settings.agent)], 1):
             if number % _AT_A_TIME == 0:
@@ -205,7 +185,7 @@ class Committer:
         for n, version in written.versions.items():
             context = self._contexts[n]
             context.renew(replace(context.crawl, version=version))
-            await self._persist(lambda c=context.crawl: self._frontier.set_crawl(c, keep_budget=True))  # type: ignore[misc]
+            await self._persist(partial(self._frontier.set_crawl, context.crawl, keep_budget=True))
         await self._correct_budgets(group, written)
         await self._push(written, epochs)
         follows = list(written.hosts.follows)
@@ -233,7 +213,7 @@ class Committer:
         leases = [d.result.lease for d in group]
         late = {lease.crawl for lease in leases if epoch_of(lease.fence) not in epochs and lease.fence in written.used}
         for n in sorted(n for n in late if self._contexts[n].crawl.max_pages is not None):
-            await self._persist(lambda n=n: send_crawls(self._frontier, self._store, {n}))  # type: ignore[misc]
+            await self._persist(partial(send_crawls, self._frontier, self._store, {n}))
 
     async def _push(self, written: Written, epochs: list[int | None]) -> None:
         rows = [
@@ -274,11 +254,54 @@ class Committer:
         for crawl, where in written.offered:
             self._contexts[crawl].sitemapped.add(where)
         for crawl, shorts in by_crawl.items():
-            await self._persist(lambda c=crawl, s=list(shorts): self._frontier.see(c, s))  # type: ignore[misc]
+            await self._persist(partial(self._frontier.see, crawl, list(shorts)))
 
 
 def _latest(group: Sequence[Returned]) -> int:
     return max((done.ended_ms for done in group), default=0)
+
+
+async def _digests(kept: Sequence[tuple[Returned, Outcome]]) -> dict[int, str]:
+    """The digest of the body of each fence."""
+    digests: dict[int, str] = {}
+    for number, (done, outcome) in enumerate(kept, 1):
+        large = len(outcome.body) > _LARGE_BYTES
+        digests[done.result.lease.fence] = await in_thread(_digest, outcome.body) if large else _digest(outcome.body)
+        if number % _AT_A_TIME == 0:
+            await asyncio.sleep(0)
+    return digests
+
+
+def _stored_body(done: Returned, digest: str, known: pages.Same | None, gone: set[tuple[int, bytes]]) -> Body | None:
+    """The body of this page that is stored already, if it is the same."""
+    result = done.result
+    before = result.previous
+    if before is not None and before.sha256 == digest and before.body is not None and _stays(before, gone):
+        return Body(digest, before.body, before.same_as, unchanged=True)
+    if known is not None and known.id == pages.page_id(result.lease.crawl, result.fp):
+        # The page could not be read, was replayed, and has the same body again.
+        return Body(digest, known.body)
+    return None
+
+
+def _new_body(
+    done: Returned, digest: str, known: pages.Same | None, first: Returned
+) -> tuple[Body, tuple[str, int] | None]:
+    """A body to write, with URL and time of the page to which its record refers: `known` in the store has the same
+    body, or `first` of the group.
+    """
+    if known is not None:
+        return Body(digest, same_as=known.id), (known.url, known.fetched_ms)
+    if first is not done:
+        lease = first.result.lease
+        same_as = pages.page_id(lease.crawl, first.result.fp)
+        return Body(digest, same_as=same_as, first=lease.fence), (lease.entry.url, first.ended_ms)
+    return Body(digest), None
+
+
+async def _pack(item: WarcItem) -> Packed:
+    large = len(item.gzipped or item.body) + len(item.picture or b"") > _LARGE_BYTES
+    return await in_thread(warc.records, item) if large else warc.records(item)
 
 
 def _stays(page: Page, gone: set[tuple[int, bytes]]) -> bool:

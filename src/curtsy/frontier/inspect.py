@@ -73,7 +73,7 @@ async def inspect_host(
     shard = frontier.shard_of(host)
     rest = in_entry(url, host) if url is not None and crawl is not None else ""
     queue = "" if crawl is None else queue_name(crawl, render)
-    raw = await shard.call("look", host, queue, rest)
+    raw = await shard.call("inspect", host, queue, rest)
     expiry, slot, times = raw[14], raw[15].decode(), raw[16].decode()
     waiting = raw[8] and rest and raw[12] == b"" and not raw[13]
     return HostSnapshot(
@@ -108,7 +108,7 @@ class Prospect:
 
 async def prospect(frontier: Frontier, host: str, delay_s: float = 0) -> Prospect:
     """The prospect under the epoch in use. Takes no slot, so another process may be faster."""
-    raw = await frontier.shard_of(host).call("prospect", host, int(delay_s * 1000))
+    raw = await frontier.shard_of(host).call("slot_wait", host, int(delay_s * 1000))
     return Prospect(wait_s=float(raw[1]) / 1000, slots_out=int(raw[2]), at_ms=int(float(raw[3])))
 
 

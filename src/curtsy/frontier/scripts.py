@@ -7,11 +7,11 @@ from hashlib import sha1
 from importlib.resources import files
 
 #: scripts that change nothing
-READS = frozenset({"future", "idle", "look", "prospect", "seen"})
+READS = frozenset({"future", "idle", "inspect", "seen", "slot_wait"})
 #: scripts that a server without free memory must still run
-_ROOMY = frozenset({"beat", "blame", "drop", "forget", "lease", "leave", "reap", "settle"})
+_LOW_MEMORY = frozenset({"beat", "blame", "drop", "forget", "lease", "leave", "reap", "settle"})
 #: parts between the preamble and the script itself
-_PARTS = {"lease": ("release", "ripe"), "settle": ("release",), "watch": ("ripe",)}
+_PARTS = {"lease": ("release", "due_retries"), "settle": ("release",), "watch": ("due_retries",)}
 
 
 @cache
@@ -24,7 +24,7 @@ def source(name: str) -> str:
 def _guards(name: str) -> tuple[str, ...]:
     if name in READS:
         return ()
-    return ("roomy", "stamp") if name in _ROOMY else ("stamp",)
+    return ("low_memory", "stamp") if name in _LOW_MEMORY else ("stamp",)
 
 
 @cache

@@ -45,5 +45,5 @@ else
   request_refill(h, c)
 end
 finish()
-rouse()
+wake_beat()
 return { tostring(now), 'ok', scans }

@@ -40,5 +40,5 @@ for i = 1, tonumber(ARGV[3]) do
   end
 end
 finish()
-rouse()
+wake_beat()
 return { tostring(now) }

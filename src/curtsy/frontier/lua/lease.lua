@@ -21,7 +21,7 @@ local reports = tonumber(ARGV[at])
 for i = 1, reports do report_start(ARGV[at + i]) end
 at = at + 1 + reports
 
-ripen()
+list_due_retries()
 
 -- entries of one list that a lease checks for one whose origin's rules are known
 local LOOKED_AT = 16

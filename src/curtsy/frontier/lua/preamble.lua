@@ -79,7 +79,7 @@ local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000) + 
 local quiet = tonumber(held[3]) or 0
 local GRACE, SCAN_LOCK, FADE = 10, 10000, 120000
 -- ms by which lanes that share a host delay each other: plain pages and visits alternate
-local COURTESY = 250
+local ALTERNATION_MS = 250
 local US = '\31'
 local max, min, floor = math.max, math.min, math.floor
 local byte, sub, match = string.byte, string.sub, string.match
@@ -275,9 +275,9 @@ local function schedule(h, at_least, lane)
     leave_due(h)
   else
     place(h, lane or ((h.sl or h.hi == 'slow') and 'slow') or (h.hi and 'high') or 'batch',
-      (waits and not h.bt) and at + COURTESY or at)
+      (waits and not h.bt) and at + ALTERNATION_MS or at)
   end
-  if h.bn > 0 then place_browsers(h, waits and 'render' or '', (h.rn > 0 and h.bt) and at + COURTESY or at) end
+  if h.bn > 0 then place_browsers(h, waits and 'render' or '', (h.rn > 0 and h.bt) and at + ALTERNATION_MS or at) end
 end
 
 local function flush_browsers()
@@ -357,7 +357,7 @@ local function finish()
 end
 
 -- There may be work sooner than the dispatcher expects.
-local function rouse()
+local function wake_beat()
   if call('LLEN', P .. 'wake') == 0 then call('LPUSH', P .. 'wake', '1') end
 end
 

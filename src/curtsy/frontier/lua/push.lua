@@ -52,5 +52,5 @@ for _ = 1, tonumber(ARGV[4]) do
   at = at + 3 + n
 end
 finish()
-rouse()
+wake_beat()
 return { tostring(now), unknown_hosts, unknown_crawls, scans, waiting }

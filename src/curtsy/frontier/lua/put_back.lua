@@ -26,5 +26,5 @@ for i = 1, tonumber(ARGV[3]) do
   end
 end
 finish()
-rouse()
+wake_beat()
 return { tostring(now), unknown_hosts, unknown_crawls, scans, waiting }

@@ -8,7 +8,7 @@
 --           loaded queues with pages that wait for a browser, which the others count too }
 local LANES = { 'high', 'batch', 'slow', 'solo', 'render', 'render:solo' }
 local detail = ARGV[2] == '1'
-if not detail then ripen() end
+if not detail then list_due_retries() end
 finish()
 
 local due, soon, earliest = {}, {}, nil

@@ -1,4 +1,4 @@
--- prospect.lua: when an external client may get a slot. Read only: slot.lua takes it.
+-- slot_wait.lua: when an external client may get a slot. Read only: slot.lua takes it.
 --
 -- ARGV  2 host   3 minimum delay in ms of the client
 -- Returns { now, ms to wait, slots in use, ms of its earliest next request }

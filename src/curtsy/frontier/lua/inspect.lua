@@ -1,4 +1,4 @@
--- look.lua: the state of a host, and of one of its URLs. Read only.
+-- inspect.lua: the state of a host, and of one of its URLs. Read only.
 --
 -- ARGV  2 host   3 queue   4 the URL as an entry writes it (entry.py); both '' for the host alone
 -- Returns { now, due or '', blocked until, slots in use, delay, owner, loaded, backlog, delayed + leased, scan,

@@ -132,7 +132,7 @@ def ask(port: int, path: str) -> float:
 
 def lists(made: Made) -> dict[str, str]:
     """What is measured -> where it is."""
-    crawl, deep = f"/crawls/{made.crawl.id}", encode(0, made.first + made.pages * 9 // 10)
+    crawl, deep = f"/crawls/{made.crawl.id}", encode((made.first + made.pages * 9 // 10,))
     return {
         "pages, first 50": f"{crawl}/pages",
         "pages, 50 after the first 90 %": f"{crawl}/pages?cursor={deep}",

@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import docx
@@ -128,8 +129,8 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     rows, ratios = [], {}
     for case in cases(plan.document_pages):
         say(f"  {case.kind}")
-        ours = cpu_ms(lambda case=case: read_document(case.kind, case.body, _LIMITS), plan.repeats) / case.pages
-        bare = cpu_ms(lambda case=case: case.bare(case.body), plan.repeats) / case.pages
+        ours = cpu_ms(partial(read_document, case.kind, case.body, _LIMITS), plan.repeats) / case.pages
+        bare = cpu_ms(partial(case.bare, case.body), plan.repeats) / case.pages
         ratios[case.kind] = ours / bare
         rows.append((f"{case.kind.upper()}, {case.unit}", number(ours), number(bare), case.bare_name))
     text = (

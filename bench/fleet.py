@@ -12,15 +12,15 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from bench.contestants import environment
 from bench.parts import Parts
 from bench.plan import Plan
 from bench.report import Bar, Section, number
-from curtsy.cli.results import judged
 from curtsy.control import submit
+from curtsy.control.stored_audit import judged
 from curtsy.core import settings_loading
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.fleet.coordination import Fleet
@@ -78,7 +78,11 @@ class RunningFleet:
 
     def __init__(self, parts: Parts, web: TinyWeb, store_url: str) -> None:
         self.parts, self.web = parts, web
-        self._given = {"store_url": store_url, "frontier_url": f"{parts.url}/2", "resolve": web.resolve_rule}
+        self._given: dict[str, Any] = {
+            "store_url": store_url,
+            "frontier_url": f"{parts.url}/2",
+            "resolve": web.resolve_rule,
+        }
         self.settings = settings_loading.load(None, data_dir=parts.folder / "data", **self._given)
 
     def start(self) -> None:

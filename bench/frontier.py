@@ -55,7 +55,7 @@ class Bench:
             known = sorted(reply.hosts)
             hosts = [HostState(host=host) for host in known]
             robots = [_rules(host, self.now_ms) for host in known]
-            await self.frontier.introduce(hosts, robots)
+            await self.frontier.set_hosts(hosts, robots)
 
 
 def _rules(host: str, now_ms: int) -> RobotsState:
@@ -74,7 +74,7 @@ async def fresh(embedded: EmbeddedValkey) -> AsyncIterator[Bench]:
     await shard.command("CONFIG", "RESETSTAT")
     facts = await shard.facts()
     now_ms = await shard.begin_epoch(1, facts.run_id, 0, over=facts.number)
-    shard.adopt(1, facts.run_id)
+    shard.use_epoch(1, facts.run_id)
     await frontier.set_crawl(CRAWL)
     try:
         yield Bench(frontier=frontier, now_ms=now_ms)

@@ -42,7 +42,7 @@ class Side:
 
     def command(self, port: int, hosts: int, delay_s: float, run: str, folder: Path) -> list[str]:
         """Each run has a memory of its own, which its processes share."""
-        told = (
+        told: tuple[str, ...] = (
             f"CURTSY_DATA_DIR={folder / run}",
             f"CURTSY_DELAY_S={delay_s}",
             f"SCHEDULER_DUPEFILTER_KEY={run}:seen",
@@ -88,7 +88,12 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
 
 @contextmanager
 def _ours(_folder: Path, _peers: str) -> Iterator[Side]:
-    short = ("CURTSY_SLOT_S=6", "CURTSY_FETCH_TIMEOUT_S=2", "CURTSY_CONNECT_TIMEOUT_S=1", "CURTSY_START_SLACK_S=1")
+    short: tuple[str, ...] = (
+        "CURTSY_SLOT_S=6",
+        "CURTSY_FETCH_TIMEOUT_S=2",
+        "CURTSY_CONNECT_TIMEOUT_S=1",
+        "CURTSY_START_SLACK_S=1",
+    )
     short += ("CURTSY_SLOT_MARGIN_S=1", "CURTSY_LATENCY_FACTOR=0")
     yield Side(name="Curtsy", python=sys.executable, settings=('ADDONS={"curtsy.scrapy.Addon": 100}', *short))
 

@@ -123,7 +123,7 @@ def theirs(plan: Plan, folder: Path, delay_s: float) -> Figures:
     with _web(plan, folder) as web, Parts(folder) as parts, closing(parts.client(1)) as client:
 
         def count(key: str) -> int:
-            return int(client.get(key) or 0)  # type: ignore[arg-type]
+            return int(client.get(key) or 0)
 
         env = {"PATH": os.environ["PATH"], "BROKER": parts.url, "WEB_PORT": str(web.port), "DELAY": f"{delay_s:g}"}
         env["PYTHONPATH"] = str(PEERS)

@@ -235,3 +235,67 @@ def test_a_deed_below_goals_is_still_a_deed(html: str) -> None:
 )
 def test_the_object_of_a_foundation_and_the_owner_of_a_seat_decide(said: str, found: dict[str, Any]) -> None:
     assert published("about", f"<p>{said}</p>") == found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Our pottery · Member of the Water Guild · Template by Solarpixel 24",  # fragments are no statement
+        "Larkholm Pottery · 100 % renewable hosting by Greenhost",
+        "Larkholm Pottery – Mitglied im Klimabündnis – Gestaltung: Waldstudio 24",
+        "Larkholm Pottery · Mitglied der Bio-Innung 12 · Umsetzung Holzweg 24",
+        "Larkholm Pottery · Membre du réseau énergie 44 · Conception Atelier Bois 24",
+        "Larkholm Pottery | Miembro de la red agua 2020 | Diseño: Papel 24",
+        "日本の森林は国土の約67％を占めています。",  # facts about the world
+        "2022年、日本の排出量は2.5％減少しました。",
+        "木は1年に22kgのCO2を吸収します。",
+        "私たちの地球の森林は31％です。",
+        "中国的森林覆盖率达到24%。",
+        "塑料废弃物每年达到3亿吨CO2。",
+        "Forests cover 31 % of our planet.",
+        "Recycled paper saves 60 percent of water.",
+        "Plastic waste in the sea: 8 million tonnes",
+        "Alle Verpackungen in Deutschland werden zu 67 % recycelt.",
+    ],
+)
+def test_credits_and_facts_about_the_world_are_no_claims(said: str) -> None:
+    assert published("claims", f"<p>{said}</p>") == {}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<h2>Brenholt</h2><p>We cut our waste by 40 percent in 2023.</p>",
+        "<h2>Weingut Moser</h2><p>Wir haben unseren Abfall 2023 um 40 Prozent gesenkt.</p>",
+        "<h2>森田農園</h2><p>私たちは2023年に廃棄物を40％削減しました。</p>",
+        "<dl><dt>Brenholt</dt><dd>We cut our waste by 40 percent in 2023.</dd></dl>",
+        "<p>What have you done, Ms Holt?</p><p>We cut our waste by 40 percent in 2023.</p>",
+        "<h2>Five questions to Mia Holt</h2><h3>Waste</h3><p>We cut our waste by 40 percent in 2023.</p>",
+        "<h2>Interview mit Jan Moser</h2><p>Wir haben unseren Abfall 2023 um 40 Prozent gesenkt.</p>",
+        "<h2>Entretien avec Jean Moser</h2><p>Nous avons réduit nos déchets de 40 % en 2023.</p>",
+        "<h2>Entrevista a Juan Mora</h2><p>Redujimos nuestros residuos un 40 % en 2023.</p>",
+    ],
+)
+def test_the_first_person_below_another_name_is_another(html: str) -> None:
+    assert published("claims", html) == {}
+
+
+@pytest.mark.parametrize("heading", ["Waste", "Packaging", "Abfall", "Interview with our director", "Larkholm"])
+def test_a_common_word_is_no_name_of_a_speaker(heading: str) -> None:
+    html = f"<h2>{heading}</h2><p>We cut our waste by 40 percent in 2023.</p>"
+    assert list(published("claims", html).values()) == ["We cut our waste by 40 percent in 2023"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "With the support of the Region, 1 Town Hall Square, 37000 Tours",
+        "Gefördert durch das Land, Marktplatz 1, 23552 Lübeck",
+        "Avec le soutien de la Région, 1 place de la Mairie, 37000 Tours",
+        "Con el apoyo del Ayuntamiento, Plaza Mayor 1, 28002 Madrid",
+        "Venue of the fair, 4 High Street, York YO1 9ZZ",
+    ],
+)
+@pytest.mark.parametrize("before", ["Larkholm Pottery<br>", "Address: "])
+def test_prose_before_an_address_says_that_it_is_of_others(before: str, lines: str) -> None:
+    assert published("contact", f"<p>{before}{lines}</p>") == {}

@@ -8,7 +8,7 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 from curtsy.core.claims import Claim, SourceKind
-from curtsy.extract import own_parts
+from curtsy.extract import own_parts, postal_addresses
 from curtsy.extract.sources import PageSources
 from curtsy.grounding import attribution
 from curtsy.rules.urls import registrable_domain
@@ -78,7 +78,8 @@ def fitting(claims: Sequence[Claim], pages: Sequence[PageSources]) -> list[Claim
             rank = _mail_rank(claim, page)
             kept += [] if rank is None else [(rank, claim)]
         elif "phone" in claim.path or "address" in claim.path:
-            kept += [] if _is_of_others(claim, page) else [(0, claim)]
+            is_prose = "address" in claim.path and postal_addresses.is_prose(claim.value)
+            kept += [] if is_prose or _is_of_others(claim, page) else [(0, claim)]
         else:
             kept.append((0, claim))
     return [claim for _, claim in sorted(kept, key=lambda one: one[0])]

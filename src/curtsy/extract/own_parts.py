@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from curtsy.extract import foreign_parts
-from curtsy.grounding import attribution
+from curtsy.grounding import attribution, subject
 from curtsy.grounding.patterns import compiled
 from curtsy.rules.urls import registrable_domain
 
@@ -60,6 +60,22 @@ def announces_others(text: str) -> bool:
 
 def announces_plans(text: str) -> bool:
     return _any("ahead").search(text) is not None or compiled(_WORDS["ahead_unspaced"]).search(text) is not None
+
+
+def announces_interview(text: str) -> bool:
+    return (
+        _any("interviews").search(text) is not None or compiled(_WORDS["interviews_unspaced"]).search(text) is not None
+    )
+
+
+def is_unspaced_body(text: str) -> bool:
+    """`森田農園`, `森田さん`"""
+    return compiled(_WORDS["bodies_unspaced"]).search(text) is not None
+
+
+def is_topic(word: str) -> bool:
+    """Return whether a word of a heading is no name: `Packaging`, `Abfall`."""
+    return _topic().search(word) is not None or subject.is_known(word)
 
 
 def lead_in(text: str, line: int) -> str:
@@ -121,6 +137,11 @@ def site_label(url: str) -> str:
 def _any(name: str) -> Any:
     edge = r"[^\p{L}\p{N}]"
     return compiled(rf"(?:^|{edge})(?:{_listed(name)})(?:{edge}|$)", max_length=8_000, case_sensitive=False)
+
+
+@cache
+def _topic() -> Any:
+    return compiled(rf"^(?:{_listed('topics')}|{_listed('labels')})$", max_length=16_000, case_sensitive=False)
 
 
 @cache

@@ -58,6 +58,25 @@ _PERSON = re.compile(
     r"gérante?|titular|titolare)\b",
     re.IGNORECASE,
 )
+#: prose that is no part of an address, and shows that it is another's: `With the support of the Region`
+_PROSE = re.compile(
+    r"(?:with|by|supported|funded|financed|sponsored|sponsors?|supervised|organi[sz]ed|hosted|thanks|"
+    r"in (?:partnership|association|cooperation)|together|we|our|from|mit|gefördert|unterstützt|"
+    r"finanziert|dank|in (?:zusammenarbeit|kooperation)|"
+    r"wir|unsere?|zuständig\w{0,3}|avec|soutenue?|financée?|grâce|en (?:partenariat|collaboration|colaboración)|"
+    r"nous|notre|con|apoyad[oa]|financiad[oa]|patrocina\w{0,3}|gracias|nuestr[oa]|sostenut[oa]|"
+    r"finanziat[oa]|in collaborazione|"
+    r"grazie|com o|met (?:steun|dank)|gesteund|"
+    r"venues?|friends|supporters|partners?|landlords?|authority|ministry|regulator|veranstaltung\w{0,12}|freunde|"
+    r"förderer|partner|ministerium|\w{1,20}behörde|landesamt|lieu|amis|mécènes|partenaires?|préfecture|mairie|lugar|"
+    r"amigos|socios|ayuntamiento|ministerio|luogo|amici|trading standards)\b|"
+    r".{0,80}\b(?:(?:with )?(?:the )?support(?:ed)? (?:of|by)|funded by|financed by|sponsored by|"
+    r"gefördert|unterstützt|"
+    r"unterstützung|förderung|soutien|soutenue?|financée?|apoyo|apoyad[oa]|financiad[oa]|"
+    r"patrocinad[oa]|sostegno|finanziat[oa]|steun|"
+    r"authority|market|trading standards|every|each|(?-i:[Ss]tadthalle)|\w{1,20}behörde|landesamt)\b",
+    re.IGNORECASE,
+)
 _MAX_ADDRESSES = 3
 _MAX_PARTS = 4
 _MAX_PART = 60
@@ -185,17 +204,33 @@ def _parts_before(text: str, at: int) -> list[_Part]:
 
 def _is_street(part: str) -> bool:
     """A short part that begins as a name or a number; not a sentence."""
-    if len(part) > _MAX_PART or "@" in part or part.endswith((".", "!", "?")) or not part:
+    if len(part) > _MAX_PART or "@" in part or part.endswith((".", "!", "?", ":", "：")) or not part:
+        return False
+    if is_prose(part):
         return False
     words = part.split()
     is_numbered = len(words) <= _MAX_NUMBERED and part[-1].isdigit()  # `nave 12`
     return len(words) <= _MAX_WORDS and (part[0].isupper() or part[0].isdigit() or is_numbered)
 
 
+def is_prose(part: str) -> bool:
+    """Return whether a text begins as prose about others does.
+
+    >>> is_prose("With the support of the Region"), is_prose("Am Markt 4")
+    (True, False)
+    """
+    return _PROSE.match(part) is not None
+
+
 def _is_own(part: str, own: Sequence[str]) -> bool:
     """Return whether a part is the name of the organization, with what may follow it, or the beginning of its name."""
     said = _squeezed(part)
-    if any(char.isdigit() for char in part) or len(said) < _MIN_WORD or len(part.split()) > _MAX_WORDS:
+    if (
+        any(char.isdigit() for char in part)
+        or len(said) < _MIN_WORD
+        or len(part.split()) > _MAX_WORDS
+        or is_prose(part)
+    ):
         return False
     return any(one in said or said in one for one in own if len(one) >= _MIN_WORD)
 

@@ -392,7 +392,7 @@ class _View:
         if self.page.is_of_others(start, end) if selector.sentence else self._is_in_foreign_part(start, end):
             return True
         text = self.page.text.text
-        if self.page.is_announced_by_others(start):
+        if self.page.is_announced_by_others(start) or (selector.sentence and self.page.is_said_by_another(start)):
             return True
         if selector.sentence and self.page.is_announced_as_plan(start) and not _states_deed(text[start:end]):
             return True

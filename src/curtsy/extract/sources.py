@@ -17,7 +17,7 @@ from curtsy.content.head import is_html
 from curtsy.content.structured import tidy
 from curtsy.core.claims import PageContext, Source, SourceKind
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
-from curtsy.extract import foreign_parts, own_parts
+from curtsy.extract import foreign_parts, own_parts, speakers
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.page_context import HtmlContext
 from curtsy.extract.page_selection import roles_of
@@ -71,6 +71,35 @@ class PageSources:
         """Return whether a heading or the line before says that others follow: `What others do`."""
         lead = own_parts.lead_in(self.text.text, self.text.text.rfind("\n", 0, start) + 1)
         return start in self._others or own_parts.announces_others(lead) or attribution.is_other_name(lead, ())
+
+    def is_said_by_another(self, start: int) -> bool:
+        """Return whether a `we` at a place of the text is of another: below its name, or in an interview."""
+        if start in self._speakers:
+            return True
+        if any(self._is_name(label.text) for label in self.text.layout.labels_at(start, start + 1)):
+            return True
+        text = self.text.text
+        line = text.rfind("\n", 0, start) + 1
+        above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : max(line - 1, 0)]
+        return speakers.asks(above) or speakers.asks(text[line:start])
+
+    @cached_property
+    def _speakers(self) -> foreign_parts.Spans:
+        own = own_parts.site_label(self.url)
+        if speakers.is_interview(self.title or "", own):
+            return foreign_parts.Spans([(0, len(self.text.text))])
+        return foreign_parts.Spans(
+            (start, end)
+            for text, start, end in self._sections
+            if speakers.is_interview(text, own) or self._is_name(text)
+        )
+
+    def _is_name(self, text: str) -> bool:
+        return speakers.is_name(text, own_parts.site_label(self.url), self.title or "", self._common)
+
+    @cached_property
+    def _common(self) -> frozenset[str]:
+        return speakers.common_words(self.text.text)
 
     def is_announced_as_plan(self, start: int) -> bool:
         """Return whether a heading or the line before says that goals, setbacks or examples follow."""

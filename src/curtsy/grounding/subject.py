@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from curtsy.grounding.generalities import fragments, is_general, is_own_han
 from curtsy.grounding.patterns import compiled
 from curtsy.rules.urls import registrable_domain
 
@@ -28,7 +29,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
 _LETTERS = re.compile(r"[^\W\d_]")
 _KANA = re.compile(r"[\u3041-\u30ff]")
 #: scripts whose sentences often leave out their subject, and that have no rules here
-_NO_RULES = re.compile(r"[\u4e00-\u9fff\uac00-\ud7a3]")
+_NO_RULES = re.compile(r"[\uac00-\ud7a3]")
+_HAN = re.compile(r"[\u4e00-\u9fff]")
 _CLAUSE_END = re.compile(r"[;:–—]|[,.] ?(?:and|but|while|whereas|und|aber|während|et|mais|tandis|y|pero|mientras)\b")
 _TOPIC = re.compile(r"^(.{0,60}?)(では|は|が|も)")
 #: what follows `が` in a clause that describes a noun: `当社が取引する農家は`
@@ -54,10 +56,16 @@ _MIN_NAME = 4
 
 def is_own_subject(text: str, names: Sequence[str] = ()) -> bool:
     """Return whether the organization, or something of its own, is the subject. `names` are its names."""
+    if is_general(text) and not _acts(text):
+        return False
+    if parts := fragments(text):
+        return all(_acts(one) or _says("marks_unspaced", one) or _is_noted(one, "", one) for one in parts)
     if _KANA.search(text):
         return _is_own_topic(text, names)
     if _NO_RULES.search(text):
         return True
+    if _HAN.search(text):
+        return is_own_han(text, names)
     lead, main = _parted(text)
     clause = main[: found.start()] if (found := _CLAUSE_END.search(main)) else main
     if _acts(clause):
@@ -119,6 +127,12 @@ def is_anaphor(phrase: str) -> bool:
     return bool(words) and not any(
         _any("possessives", exact=True).search(word) or _any("pronouns", exact=True).search(word) for word in words
     )
+
+
+def is_known(word: str) -> bool:
+    """Return whether a word is in one of the lists of common words: `emissions`, `Fahrer`, `clients`."""
+    names = ("things", "own_nouns", "organizations", "others", "small")
+    return any(_any(name, exact=True).search(word) for name in names)
 
 
 def is_other_name(phrase: str, names: Sequence[str]) -> bool:
@@ -320,6 +334,8 @@ def _is_whole(clause: str) -> bool:
     found = _any("states").search(clause)
     if found is None or not _any("wholes", start=True).search(clause) or _any("others").search(clause):
         return False
+    if _any("countries").search(clause):
+        return False
     words = _words(clause[: found.start()])
     return len(words) <= _NEAR + 1 and not _names_other(words, [word for word in words if not _is_small(word)])
 
@@ -333,14 +349,33 @@ def _is_own_topic(text: str, names: Sequence[str]) -> bool:
     if found is None:
         return True
     topic = found[1]
-    if _says("others_unspaced", topic):
+    if _says("others_unspaced", topic) or _is_of_others(topic, names):
         return False
+    if _says("nature_unspaced", topic) and not _says("done_unspaced", text):
+        return False  # `木は1年に22kgのCO2を吸収します`
     if found[2] == "が" and (described := _DESCRIBING.search(text[found.end() :])):
         return _says("things_unspaced", described[1])
     if "を" in topic:  # a clause that describes the last noun: `ボイラーを導入した酪農場は`
         head = _HEAD.search(topic)
         return head is not None and _says("things_unspaced", head.group())
     return _says("marks_unspaced", topic) or _says("things_unspaced", topic) or any(name in topic for name in names)
+
+
+def _is_of_others(topic: str, names: Sequence[str]) -> bool:
+    """`陶器の廃棄物`, not `当社の廃棄物`, `工場の電力`, `40%の電力`: what stands before `の` is no own word."""
+    *owners, _ = topic.rpartition("、")[2].split("の")
+    return any(
+        not (
+            _FIGURE.search(one)
+            or _says("marks_unspaced", one)
+            or _says("bodies_unspaced", one)
+            or _says("things_unspaced", one)
+            or _says("places_unspaced", one)
+            or any(name in one for name in names)
+        )
+        for one in owners[:1]
+        if len(one) > 1
+    )
 
 
 def _says(name: str, text: str) -> bool:

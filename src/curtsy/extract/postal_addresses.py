@@ -74,7 +74,7 @@ _PROSE = re.compile(
     r"gefördert|unterstützt|"
     r"unterstützung|förderung|soutien|soutenue?|financée?|apoyo|apoyad[oa]|financiad[oa]|"
     r"patrocinad[oa]|sostegno|finanziat[oa]|steun|"
-    r"authority|market|trading standards|every|each|(?-i:[Ss]tadthalle)|\w{1,20}behörde|landesamt)\b",
+    r"authority|trading standards|every|each|(?-i:[Ss]tadthalle)|\w{1,20}behörde|landesamt)\b",
     re.IGNORECASE,
 )
 _MAX_ADDRESSES = 3

@@ -1,10 +1,10 @@
-"""Whose `we` a statement has: below the name of another, and in interviews, it is not the organization's.
+"""Whose `we` a statement has: below the name of another, and in interviews, it does not mean the organization.
 
     is_name        whether a heading or a label is a name: `Brenholt`, `Weingut Moser`; not `Waste`, `Our kilns`
     is_interview   whether a heading announces an interview with others: `Five questions to Mia Holt`
-    asks           whether a line asks somebody by name: `What have you done, Ms Holt?`
+    asks           whether a line addresses a person by name: `What have you done, Ms Holt?`
 
-A name cannot be told from a common word by its form alone: German nouns and English titles are capitalized. So a word
+A name and a common word cannot be distinguished by its form alone: German nouns and English titles are capitalized. So a word
 that the page also writes in lower case, a word of the lists in `own_parts.toml` and `subject.toml` and words with the
 endings of nouns (`-tion`, `-ung`) are common words.
 """
@@ -23,7 +23,7 @@ _PARTICLES = frozenset(
 )
 _MAX_WORDS = 4
 _MIN_NAME = 4
-#: a person who is asked, at the end of a question
+#: the person to whom a question is addressed
 _ADDRESSED = re.compile(
     r"(?:^|[,.] )(?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|Monsieur|Madame|M|Mme|Señora?|Sra?|Don|Doña|Signora?|Sig|"
     r"Mevrouw|Meneer)"

@@ -17,7 +17,7 @@ from curtsy.core.record import Record
 from curtsy.extract import record_claims
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
-from curtsy.records import golden_cases
+from curtsy.records import golden_cases, review_undo
 from curtsy.records import review as reviewing
 from curtsy.records.review import Decision
 from curtsy.store import records
@@ -230,6 +230,70 @@ def test_a_correction_that_does_not_fit_changes_nothing(case: Case, correction: 
         case.decide(case.good, "correct", correction=correction)
     known = reviewing.review_case(case.store, case.good.n)
     assert (known.record, known.history) == (case.good, ())
+
+
+def paged(store: Store, segments: Segments) -> Record:
+    """A held record of the schema `page`."""
+    body = b"<!doctype html><html lang=en><title>Lamp</title><h1>Old lamp</h1><h2>Better lamps</h2><p>Some words."
+    crawl = orgs.make(store, segments, [("https://a.test/", body)], "page")
+    orgs.run_all(orgs.parts_of(store, segments), crawl)
+    (record,) = orgs.all_records(store, crawl)
+    assert record.status == "held"
+    return record
+
+
+def test_a_correction_of_page_metadata_replaces_its_evidence(store: Store, tmp_path: Path) -> None:
+    segments = Segments(tmp_path / "segments")
+    record, parts = paged(store, segments), orgs.parts_of(store, segments)
+
+    def correct(correction: dict[str, Any]) -> Record:
+        made = Decision(decision="correct", who="ada", correction=correction)
+        return reviewing.decide(store, record.n, made, NOW, parts)
+
+    def said(record: Record, path: str) -> list[tuple[Any, str, list[str]]]:
+        found = [one for one in record.fields if one["path"] == path]
+        return [(one["value"], one["rung"], [each["quote"] for each in one["evidence"]]) for one in found]
+
+    with pytest.raises(UsageError, match=r"does not match its schema: .*title"):
+        correct({"/title": 5})
+    made = correct({"/title": "Better lamps", "/language": None, "/headings": [{"level": 1, "text": "Lamps"}]})
+    kept = reviewing.review_case(store, record.n).record
+    assert (kept.data, kept.fields, kept.rungs) == (made.data, made.fields, made.rungs)
+    assert (made.status, made.data["title"], made.data["language"]) == ("published", "Better lamps", None)
+    assert said(made, "/title") == [("Better lamps", "person", ["Better lamps"])]
+    assert said(made, "/language") == []
+    assert said(made, "/headings/0") == [({"level": 1, "text": "Lamps"}, "person", [])]
+    assert said(made, "/headings/1") == []
+    assert made.rungs == {"function": len(made.data) - 2, "person": 2}
+    review_undo.undo(store, record.n, "ada", NOW)
+    assert said(correct({"/language": "de"}), "/language") == [("de", "person", [])]
+    segments.close()
+
+
+def test_a_decision_stands_whatever_fails_in_learning_from_it(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segments = Segments(tmp_path / "segments")
+    schema = {"title": "Shop", "type": "object", "properties": {"name": {"type": "string", "x-curtsy": {"css": "h1"}}}}
+    crawl = orgs.make(store, segments, [("https://a.test/", b"<!doctype html><h1>Old lamp</h1>")], schema)
+    parts = orgs.parts_of(store, segments)
+    orgs.run_all(parts, crawl)
+    (record,) = orgs.all_records(store, crawl)
+    failed: list[str] = []
+
+    def fail(*_: Any) -> None:
+        failed.append("here")
+        raise KeyError("no such leaf")
+
+    monkeypatch.setattr("curtsy.records.selector_learning.values_of", fail)
+    decision = Decision(decision="correct", who="ada", correction={"/name": "New lamp"})
+    made = reviewing.decide(store, record.n, decision, NOW, parts)
+    assert failed
+    known = reviewing.review_case(store, record.n)
+    assert (known.record.data, len(known.history)) == ({"name": "New lamp"}, 1)
+    assert known.record.fields == made.fields
+    assert [(one["value"], one["rung"]) for one in made.fields] == [("New lamp", "person")]
+    segments.close()
 
 
 def test_what_cannot_be_decided_is_reported(case: Case) -> None:

@@ -100,7 +100,7 @@ def no_leaf(schema: Schema, path: str) -> str:
 
 
 def put_in(data: dict[str, Any], correction: dict[str, Any]) -> dict[str, Any]:
-    """For schemas without leaves: replace values of top-level names."""
+    """For records that functions made: replace values of top-level names."""
     made = dict(data)
     for path, value in correction.items():
         name = path.removeprefix("/")

@@ -24,7 +24,7 @@ from curtsy.core.record import Record, Review
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.contradictions import CONTRADICTED
-from curtsy.grounding.schema import Schema
+from curtsy.grounding.schema import Leaf, Schema
 from curtsy.records import extraction, locate_value, selector_learning
 from curtsy.records import plan as plans
 from curtsy.records.corrected_paths import (
@@ -111,7 +111,7 @@ def decide(store: Store, n: int, decision: Decision, now_ms: int, parts: Parts |
     plan = plans.of_hashes(store, known.record.schema, known.record.schema_hash, _rubric_of(known.record))
     made: Record = store.run(_decide, known, plan, decision, now_ms)
     log("record_reviewed", level="info", record=n, decision=decision.decision, who=decision.who)
-    if decision.correction and parts is not None and plan is not None:
+    if decision.correction and parts is not None and plan is not None and not _is_made_by_function(plan):
         selector_learning.teach(parts.store, parts.segments, parts.settings, plan.schema, known.record, made, now_ms)
     return made
 
@@ -229,8 +229,8 @@ def _corrected(record: Record, known: ReviewCase, plan: Plan | None, correction:
         raise UsageError(f"A correction must have 1 to {_MAX_CORRECTIONS} values.")
     if plan is None:
         raise UsageError(f"The schema {record.schema!r} of this record no longer exists. Approve or reject the record.")
-    if not plan.schema.leaves or plan.function is not None:
-        return replace(record, data=put_in(record.data, correction))
+    if _is_made_by_function(plan):
+        return _corrected_facts(record, known, plan, correction)
     fields = [extraction.field_from(data) for data in record.fields]
     withheld = [extraction.field_from(data) for data in record.withheld]
     for path, value in correction.items():
@@ -243,6 +243,35 @@ def _corrected(record: Record, known: ReviewCase, plan: Plan | None, correction:
         raise UsageError(f"The corrected record does not match its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
     made = _made_of(record, plan, fields, withheld)
     return replace(made, contradicted=tuple(one for one in made.contradicted if not _is_decided(one, correction)))
+
+
+def _is_made_by_function(plan: Plan) -> bool:
+    return not plan.schema.leaves or plan.function is not None
+
+
+def _corrected_facts(record: Record, known: ReviewCase, plan: Plan, correction: dict[str, Any]) -> Record:
+    """Correct a record that a function made: a person's values replace the evidence of the previous ones."""
+    data = put_in(record.data, correction)
+    if problems := plan.schema.validate(data):
+        raise UsageError(f"The corrected record does not match its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
+    fields = [extraction.field_from(one) for one in record.fields]
+    for path, value in correction.items():
+        before = [one for one in fields if is_within(one.path, path)]
+        fields = [one for one in fields if not is_within(one.path, path)]
+        given = enumerate(value) if isinstance(value, list) else [("", value)]
+        paths = [(path if at == "" else f"{path}/{at}", one) for at, one in given if one is not None]
+        fields += [_placed(one_path, one, known, before) for one_path, one in paths]
+    by_person = {one.path.split("/")[1] for one in fields if one.rung is Rung.PERSON}
+    rungs = {Rung.FUNCTION.value: len(data) - len(by_person), Rung.PERSON.value: len(by_person)}
+    return replace(record, data=data, fields=tuple(map(extraction.field_of, fields)), rungs=rungs)
+
+
+def _placed(path: str, value: Any, known: ReviewCase, before: list[Field]) -> Field:
+    """A person's value; a text has its place in the sources if it is found there."""
+    field = Field(path=path, value=value, rung=Rung.PERSON, verdict=Verdict.JUDGED, note="person")
+    if not isinstance(value, str) or not value.strip():
+        return field
+    return locate_value.grounded(field, Leaf(path=path, type="string"), _texts(known), before)
 
 
 def _is_decided(path: str, correction: dict[str, Any]) -> bool:
@@ -293,8 +322,13 @@ def _checked(schema: Schema, path: str, value: Any, known: ReviewCase) -> Field:
     field = judge.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=nothing), leaf)
     if not judge.is_grounded(field):
         raise UsageError(f"{path}: {_shortened(value)} does not match the schema ({field.note}).")
+    before = [extraction.field_from(data) for data in (*known.record.fields, *known.record.withheld)]
+    return locate_value.grounded(field, leaf, _texts(known), before)
+
+
+def _texts(known: ReviewCase) -> list[Source]:
     crawl = known.record.crawl
-    texts = [
+    return [
         Source(
             SourceKind(one.kind),
             pages.page_id(crawl, bytes.fromhex(one.page)),
@@ -304,8 +338,6 @@ def _checked(schema: Schema, path: str, value: Any, known: ReviewCase) -> Field:
         )
         for one in known.sources
     ]
-    before = [extraction.field_from(data) for data in (*known.record.fields, *known.record.withheld)]
-    return locate_value.grounded(field, leaf, texts, before)
 
 
 def _shortened(value: Any) -> str:

@@ -130,7 +130,7 @@ def teach(
 ) -> None:
     """Learn from a person's correction of the record of a page. It counts on every page, without a model too.
 
-    The correction is stored even if learning fails: a failure is logged, not raised.
+    The correction is already stored, with its evidence: whatever fails here is logged, not raised.
     """
     if not settings.learn_selectors or schema.per != "page" or after.kind != "page" or after.ordinal:
         return
@@ -141,8 +141,8 @@ def teach(
             row = None if n is None else templates.get(tx, n)
         if row is not None:
             learn(store, segments, settings, schema, row)
-    except CurtsyError as error:
-        log("selectors_not_learned", level="warning", record=after.n, error=str(error))
+    except Exception as error:  # a decision must not look as if it had failed
+        log("selectors_not_learned", level="warning", record=after.n, error=f"{type(error).__name__}: {error}")
 
 
 def _note_correction(reader: _Reader, schema: Schema, before: Record, after: Record, now_ms: int) -> int | None:

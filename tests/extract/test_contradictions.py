@@ -46,6 +46,13 @@ def product(price: str, shown: str, *more: str) -> str:
     )
 
 
+def labelled(price: str, text: str, currency: str = "USD") -> str:
+    offer = f'{{"@type": "Offer", "price": "{price}", "priceCurrency": "{currency}"}}'
+    data = f'{{"@type": "Product", "name": "Lamp", "offers": {offer}}}'
+    script = f'<script type="application/ld+json">{data}</script>'
+    return f"<html lang=en><title>Lamp</title>{script}<h1>Lamp</h1>{text}"
+
+
 def article(published: str, shown: str) -> str:
     return (
         f'<html lang=en><title>Lock closed</title><script type="application/ld+json">{{"@type": "NewsArticle", '
@@ -95,6 +102,25 @@ def test_cities_contradict_each_other_unless_one_is_part_of_the_other() -> None:
     ],
 )
 def test_visible_prices_are_compared_with_those_of_the_data(html: str, expected: list[tuple[float, str]]) -> None:
+    assert of("/price", fields_of(PRODUCT, html)) == expected
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        (labelled("29.99", "<p>Price: 19.99 USD</p>"), [(29.99, "contradicted"), (19.99, "contradicted")]),
+        (labelled("29.99", "<p>Price: $19.99</p>"), [(29.99, "contradicted"), (19.99, "contradicted")]),
+        (labelled("19.99", "<p>Price: $19.99</p>"), [(19.99, "")]),
+        # an amount without a label, two labeled ones, those of other things, and an older one
+        (labelled("29.99", "<p>$19.99</p>"), [(29.99, "")]),
+        (labelled("29.99", "<p>Price: $19.99</p><p>Price: $9.99</p>"), [(29.99, "")]),
+        (labelled("29.99", "<h2>You may also like</h2><p>Price: $19.99</p>"), [(29.99, "")]),
+        (labelled("29.99", "<p>Price: <s>$49.99</s></p>"), [(29.99, "")]),
+        # the marked price decides
+        (labelled("29.99", "<p>Price: $49.99</p><p class=price>$29.99</p>"), [(29.99, "")]),
+    ],
+)
+def test_a_labeled_price_is_compared_with_that_of_the_data(html: str, expected: list[tuple[float, str]]) -> None:
     assert of("/price", fields_of(PRODUCT, html)) == expected
 
 

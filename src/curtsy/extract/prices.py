@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract.article_marks import Part
-from curtsy.extract.shown_price import Price, find
+from curtsy.extract.shown_price import Price, find, find_labelled
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
 from curtsy.grounding.currencies import codes_of
@@ -26,7 +26,7 @@ def claims(
     schema: Schema, page: PageSources, missing: Iterable[Leaf], compared: Collection[Leaf] = ()
 ) -> Iterator[Claim]:
     """Yield price and currency. Structured data states the leaves in `compared`: only the one price in elements that
-    are marked as prices contradicts it."""
+    are marked as prices, or else in labeled lines, contradicts it."""
     wanted = {leaf.path: leaf for leaf in missing if leaf.path in ("/price", "/currency")}
     number = next((leaf for leaf in schema.leaves if leaf.path == "/price"), None)
     if not wanted or number is None or page.document is None or "Product" not in schema.types:
@@ -34,8 +34,13 @@ def claims(
     if "/price" in wanted and number not in compared and page.article is not None:
         if (found := find(page, number)) is not None:
             yield from _shown(page, found, wanted)
-    else:
-        yield from _marked(page, number, wanted)
+        return
+    marked = _parts(page)
+    yield from _marked(page, number, wanted, marked)
+    if "/price" not in wanted or marked or page.article is None:
+        return
+    if (found := find_labelled(page, number)) is not None:
+        yield from _shown(page, found, wanted)
 
 
 def _shown(page: PageSources, found: Price, wanted: Collection[str]) -> Iterator[Claim]:
@@ -46,9 +51,9 @@ def _shown(page: PageSources, found: Price, wanted: Collection[str]) -> Iterator
         yield Claim(path="/currency", value=code, rung=Rung.SELECTOR, source=page.text, quote=quote, span=span)
 
 
-def _marked(page: PageSources, number: Leaf, wanted: Collection[str]) -> Iterator[Claim]:
+def _marked(page: PageSources, number: Leaf, wanted: Collection[str], parts: Iterable[Part]) -> Iterator[Claim]:
     """Nothing if the elements show different prices."""
-    found = [(part, value) for part in _parts(page) if (value := _value(part, number))]
+    found = [(part, value) for part in parts if (value := _value(part, number))]
     if len({value for _, value in found}) != 1:
         return
     part, value = found[0]

@@ -1,7 +1,8 @@
-"""The price that a page shows for its product, where no structured data states it.
+"""The price that a page shows for its product.
 
-find    the price in elements that are marked as prices, else in labeled lines, else beside a note about taxes, else in
-        lines between heading and button
+find           the price in elements that are marked as prices, else in labeled lines, else beside a note about taxes,
+               else in lines between heading and button
+find_labelled  the one in labeled lines, to compare with what structured data states
 
 Struck prices, prices of other products and amounts with words such as `save` or `shipping` do not count. If two prices
 are close to each other, none is found.
@@ -75,6 +76,12 @@ def find(page: PageSources, leaf: Leaf) -> Price | None:
     shown = _Shown(page, leaf)
     found = shown.first(shown.marked()) or shown.only(shown.labelled()) or shown.only(shown.taxed())
     return found or shown.only(shown.above_button())
+
+
+def find_labelled(page: PageSources, leaf: Leaf) -> Price | None:
+    """The only price in labeled lines. No element may be marked as a price: it may be another one, such as a sale's."""
+    shown = _Shown(page, leaf)
+    return None if any(shown.marked()) else shown.only(shown.labelled())
 
 
 #: an element or line: its first character, and its price; None: it has several

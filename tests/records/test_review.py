@@ -223,6 +223,7 @@ def test_a_judgement_that_waits_is_published_when_it_is_approved(store: Store, t
         ({}, "1 to 1000"),
         ({"/name": "half \ud83d"}, "lone surrogate"),
         ({"/contact": {"email": "a\udc80@example.com"}}, "lone surrogate"),
+        ({"/name": "Al\0der"}, r"contains U\+0000"),
     ],
 )
 def test_a_correction_that_does_not_fit_changes_nothing(case: Case, correction: dict[str, Any], said: str) -> None:

@@ -21,6 +21,9 @@ from curtsy.core.errors import CurtsyError
 from curtsy.core.model import hot_value
 from curtsy.core.text_layout import EMPTY_LAYOUT, Label, PageBox, Part, TextLayout, Visibility
 
+#: of a JSON value; deeper parts of one with U+0000 are omitted
+_MAX_DEPTH = 200
+
 
 class SourceKind(StrEnum):
     TEXT = "text"  # what a reader sees
@@ -76,9 +79,22 @@ class PageContext(Protocol):
     def states(self, path: str, value: Any) -> bool | None: ...
 
 
+def without_nul(value: Any, depth: int = 0) -> Any:
+    """Return a text or JSON value with U+FFFD for each U+0000, which PostgreSQL rejects. Spans stay the same."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if not isinstance(value, list | dict):
+        return value
+    if depth >= _MAX_DEPTH:
+        return None
+    if isinstance(value, list):
+        return [without_nul(one, depth + 1) for one in value]
+    return {without_nul(key): without_nul(one, depth + 1) for key, one in value.items()}
+
+
 @dataclass(frozen=True)
 class Source:
-    """A piece of a page. Spans are offsets in `text`."""
+    """A piece of a page. Spans are offsets in `text`, which has no U+0000; neither have the values of claims."""
 
     kind: SourceKind
     #: id of the page, and its URL
@@ -93,6 +109,10 @@ class Source:
     language: str | None = field(default=None, compare=False)
     #: what the page says about itself, computed on first use; None: nothing is known
     context: PageContext | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if "\0" in self.text:
+            object.__setattr__(self, "text", without_nul(self.text))
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -156,6 +176,12 @@ class Claim:
     repaired: tuple[str, ...] = ()
     #: `failure` | `negated`: the organization says that it did not do so, or failed. Such a value is never published
     against: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, str | list | dict):
+            object.__setattr__(self, "value", without_nul(self.value))
+        if self.quote is not None:
+            object.__setattr__(self, "quote", without_nul(self.quote))
 
 
 @hot_value()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from curtsy.content.document import Document
 from curtsy.content.documents.model import FileText
 from curtsy.content.head import is_html
+from curtsy.core.claims import without_nul
 from curtsy.core.model import Page
 from curtsy.grounding import page_evidence
 from curtsy.grounding.page_evidence import Cited
@@ -45,7 +46,7 @@ def describe(source: Stored) -> Described:
     facts: dict[str, Any] = {"url": page.url, "title": page.title, "description": None, "language": page.language}
     facts |= {"canonical": page.canonical, "headings": [], "structured": [], "words": 0}
     if source.file is not None:
-        facts |= _of_file(source.file)
+        facts |= without_nul(_of_file(source.file))
         return Described(facts, page_evidence.of_file(page.id, page.url, source.file, facts))
     if is_html(source.content_type, source.body):
         document = Document.parse(source.body, source.content_type, page.url)

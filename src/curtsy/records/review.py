@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
+from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict, without_nul
 from curtsy.core.errors import UnknownRecord, UsageError, WrongState
 from curtsy.core.observe import log
 from curtsy.core.record import Record, Review
@@ -123,12 +123,15 @@ def _layouts(parts: Parts, known: ReviewCase) -> dict[str, TextLayout]:
 
 
 def _check_words(decision: Decision) -> None:
-    """A lone surrogate (half a character) cannot be stored."""
+    """A lone surrogate (half a character) cannot be stored, and in PostgreSQL no U+0000."""
     for name, text in (("note", decision.note), ("name", decision.who), *_values(decision).items()):
         try:
-            json.dumps(text, ensure_ascii=False).encode()
+            dumped = json.dumps(text, ensure_ascii=False)
+            dumped.encode()
         except UnicodeEncodeError:
             raise UsageError(f"{name}: the text contains a lone surrogate and cannot be stored.") from None
+        if "\\u0000" in dumped and without_nul(text) != text:
+            raise UsageError(f"{name}: the text contains U+0000 and cannot be stored.")
 
 
 def _values(decision: Decision) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from curtsy.content.document import Document
 from curtsy.content.head import is_html
+from curtsy.core.claims import without_nul
 from curtsy.core.errors import UsageError
 from curtsy.grounding import page_schema, rubrics, schema
 from curtsy.grounding.page_schema import Stored
@@ -47,7 +48,8 @@ def _items(name: str, fn: Extractor, stored: Stored) -> list[dict[str, Any]]:
         made = fn(stored)
         given = [] if made is None else [made] if isinstance(made, Mapping) else list(made)
         items = [{"url": stored.page.url, "words": _words(stored), **item} for item in given]
-        _check_json(items)
+        if "\\u0000" in _check_json(items):
+            items = [without_nul(item) for item in items]
     except (Exception, SystemExit) as error:  # anything that a user's function may raise
         raise _failed(name, error) from error
     return items
@@ -62,9 +64,11 @@ def _scored(name: str, fn: Scorer, **given: Any) -> Any:
     return made
 
 
-def _check_json(made: Any) -> None:
-    """Raise for values that databases reject: NaN, lone surrogates."""
-    json.dumps(made, allow_nan=False, ensure_ascii=False).encode()
+def _check_json(made: Any) -> str:
+    """Return it as JSON. Raise for values that databases reject: NaN, lone surrogates."""
+    dumped = json.dumps(made, allow_nan=False, ensure_ascii=False)
+    dumped.encode()
+    return dumped
 
 
 def _failed(name: str, error: BaseException) -> StageFault:

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborNode
 
 from curtsy.content.structured.json_repair import repaired
 from curtsy.content.structured.things import MAX_ITEMS
+from curtsy.core.claims import without_nul
 
 _MAX_LENGTH = 1 << 20
 #: lists within lists
@@ -37,10 +38,13 @@ def _entries(source: str) -> Iterator[dict[str, Any]]:
 
 
 def _parsed(source: str) -> tuple[list[Any], tuple[str, ...]]:
+    repairs: tuple[str, ...] = ()
     try:
-        return [json.loads(source)], ()
+        values = [json.loads(source)]
     except (ValueError, RecursionError):
-        return repaired(source)
+        values, repairs = repaired(source)
+    # HTML has no U+0000, but an escape in JSON may be one.
+    return without_nul(values) if repairs or "\\u0000" in source else values, repairs
 
 
 def _objects(values: list[Any], depth: int) -> Iterator[dict[str, Any]]:

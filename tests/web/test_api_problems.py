@@ -118,6 +118,12 @@ def test_a_cursor_of_another_list_is_refused(client: FlaskClient, cursor: str) -
     problem_of(client.get(f"/v1/crawls?cursor={cursor}"), 422, "invalid-cursor")
 
 
+def test_a_bundle_of_a_crawl_without_pages_is_a_problem(client: FlaskClient) -> None:
+    id = client.post("/v1/crawls", json={"seeds": ["https://a.test/"]}).get_json()["id"]
+    said = problem_of(client.get(f"/v1/crawls/{id}/bundle"), 422, "invalid-request")
+    assert "has no pages" in said["detail"]
+
+
 def cursor_of(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 

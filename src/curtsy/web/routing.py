@@ -238,10 +238,12 @@ def endpoint(
     return declare
 
 
-def download(path: str, media_type: str, description: str, *, streamed: bool = False) -> Callable[[F], F]:
+def download(
+    path: str, media_type: str, description: str, *, streamed: bool = False, problems: tuple[int, ...] = ()
+) -> Callable[[F], F]:
     """Declare an endpoint that returns a file."""
     media = Media(type=media_type, description=description, streamed=streamed)
-    return endpoint("GET", path, scope="read", answers={200: media})
+    return endpoint("GET", path, scope="read", answers={200: media}, problems=problems)
 
 
 def _model(hint: Any) -> type[BaseModel] | None:

@@ -28,7 +28,7 @@ def export_crawl(call: Call, id: str, query: ExportQuery) -> Download:
     return Download(body=made.blocks, name=made.name)
 
 
-@download("/v1/crawls/{id}/bundle", "application/octet-stream", "A zip file", streamed=True)
+@download("/v1/crawls/{id}/bundle", "application/octet-stream", "A zip file", streamed=True, problems=(422,))
 def bundle_crawl(call: Call, id: str) -> Download:
     """Everything about a crawl to hand over, as a zip file: report, tables, audit, settings without secrets."""
     crawl = _crawl(call, id)

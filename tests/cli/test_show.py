@@ -95,6 +95,8 @@ def test_json_has_everything_but_the_body(show: Show, page: Page) -> None:
     [
         (("https://a.test/none",), "curtsy explain https://a.test/none"),
         (("7-0123456789abcdef0123456789abcdef",), "There is no page"),
+        (("9" * 26,), "is not a page id"),
+        (("9" * 20 + "-0123456789abcdef0123456789abcdef",), "is not a page id"),
         (("ftp://a.test/",), "is not an http or https URL"),
         ((URL, "--text", "--body"), "Choose one of: --body, --text"),
     ],

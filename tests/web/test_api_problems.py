@@ -124,6 +124,12 @@ def test_a_bundle_of_a_crawl_without_pages_is_a_problem(client: FlaskClient) -> 
     assert "has no pages" in said["detail"]
 
 
+@pytest.mark.parametrize("id", ["9" * 26, f"{'9' * 20}-{'0' * 32}", f"{2**63}-{'0' * 32}", "-" + "9" * 26])
+def test_a_page_id_with_a_number_that_is_too_large_is_a_problem(client: FlaskClient, id: str) -> None:
+    said = problem_of(client.get("/v1/show", query_string={"url": id}), 422, "invalid-request")
+    assert "is not a page id" in said["detail"]
+
+
 def cursor_of(text: str) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 

@@ -28,6 +28,8 @@ _BEFORE, _AFTER = attrgetter(*_NAMES[:11]), attrgetter(*_NAMES[12:])
 _FROM = "pages p LEFT JOIN segments s ON s.n = p.segment"
 #: the tables whose rows refer to segments
 IN_SEGMENTS = ("pages", "responses")
+#: larger numbers have no place in the database
+_LARGEST = 2**63 - 1
 
 
 def referred(segment: str) -> str:
@@ -96,9 +98,12 @@ def key_of(id: str) -> Key:
     """The key (fingerprint, crawl) of a page id."""
     crawl, _, fp = id.partition("-")
     try:
-        return int(crawl), bytes.fromhex(fp)
+        number, found = int(crawl), bytes.fromhex(fp)
+        if abs(number) > _LARGEST:
+            raise ValueError(id)
     except ValueError as error:
         raise UsageError(f"{id!r} is not a page id. Page ids look like 7-0123456789abcdef0123456789abcdef.") from error
+    return number, found
 
 
 def insert(tx: Connection, rows: Iterable[Page], refers_to: Iterable[Key] = ()) -> None:

@@ -110,6 +110,23 @@ def test_many_seeds_are_uploaded_and_every_one_is_stored(tmp_path: Path, postgre
         assert (status["state"], status["counts"]["pending"]) == ("running", len(SEEDS))
 
 
+def test_invalid_chunks_are_a_mistake_of_the_client(tmp_path: Path, sqlite_url: str) -> None:
+    """The size of a chunk, its end, its extension."""
+    with serving(tmp_path / "served", sqlite_url, processes=1) as served:
+        for media_type in ("json", "x-ndjson"):
+            for chunks in (b"ZZ\r\n{}\r\n0\r\n\r\n", b"2\r\n{}XX0\r\n\r\n", b"2;\r\r\n{}\r\n0\r\n\r\n"):
+                head = f"POST /v1/crawls HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
+                head += f"Content-Type: application/{media_type}\r\nTransfer-Encoding: chunked\r\n\r\n"
+                with served.connect() as connection:
+                    connection.sendall(head.encode() + chunks)
+                    answer = http.client.HTTPResponse(connection)
+                    answer.begin()
+                    document = json.load(answer)
+                    assert (answer.status, document["type"]) == (400, "urn:curtsy:problem:bad-request"), chunks
+                    assert connection.recv(1) == b"", "what follows is no request"
+        assert served.client.get("/v1/crawls")["items"] == []
+
+
 def half_an_upload(served: Served, key: str, how: str) -> bytes:
     """Sends more than a part of the seeds and hangs up; the whole body."""
     body = "\n".join(["{}", *map(json.dumps, SEEDS)]).encode()

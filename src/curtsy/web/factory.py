@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from flask import Flask, Response, current_app, g, request
+from gunicorn.http.errors import ParseException
 from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import HTTPException
 
@@ -224,6 +225,8 @@ def _problem(error: Exception) -> Problem:
         return error
     if isinstance(error, HTTPException):
         return _http_problem(error)
+    if isinstance(error, ParseException):
+        return Problem(400, "bad-request", "The chunks of the body are invalid. Send it again.")
     if isinstance(error, UnknownCrawl):
         return Problem(404, "no-such-crawl", "There is no crawl with this id. GET /v1/crawls lists them.")
     if isinstance(error, UnknownRecord):

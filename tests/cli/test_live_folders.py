@@ -17,7 +17,7 @@ from waiting import until
 
 from curtsy.core.errors import UsageError
 from curtsy.export.live import LiveOutput
-from curtsy.export.live_files import check_free
+from curtsy.export.live_files import Reservation
 from curtsy.export.page_rows import PageRows
 from curtsy.export.tables import Format
 from curtsy.export.targets import MARK
@@ -182,6 +182,6 @@ def test_a_folder_is_continued_after_its_last_page(stored: StoredPages, tmp_path
 def test_a_folder_in_use_is_refused(stored: StoredPages, tmp_path: Path) -> None:
     live = opened(stored, tmp_path / "pages")
     with pytest.raises(UsageError, match="Another crawl is writing"):
-        check_free(tmp_path / "pages")
+        Reservation(tmp_path / "pages", Format.MARKDOWN).close()
     live.close(finished=True)
-    check_free(tmp_path / "pages")
+    Reservation(tmp_path / "pages", Format.MARKDOWN).close()

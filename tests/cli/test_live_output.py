@@ -19,9 +19,11 @@ from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.cli import main
+from curtsy.cli.live_output import following
 from curtsy.core.errors import UsageError
+from curtsy.export import live_files
 from curtsy.export.live import LiveOutput
-from curtsy.export.live_files import check_free
+from curtsy.export.live_files import Reservation
 from curtsy.export.live_notes import notes_of
 from curtsy.export.live_whole import WholeOutput
 from curtsy.export.page_rows import PageRows
@@ -165,7 +167,53 @@ def test_a_disk_that_is_full_does_not_end_the_crawl(folder: CrawlFolder) -> None
     assert len(committed(folder)) == PAGES
 
 
+def test_of_commands_that_start_together_only_the_one_that_writes_makes_a_crawl(folder: CrawlFolder) -> None:
+    together = [folder.start("crawl", SEED, "--out", "pages.jsonl") for _ in range(3)]
+    said = [process.communicate(timeout=60)[1] for process in together]
+    codes = [process.returncode for process in together]
+    assert set(codes) <= {0, 2}, said
+    assert codes.count(0) == len(folder.rows("SELECT n FROM crawls")) >= 1
+    assert sum("Another crawl is writing to pages.jsonl" in one for one in said) == codes.count(2)
+    assert len(urls_in(folder.path / "pages.jsonl")) == PAGES
+
+
 # Without a crawl
+
+
+@pytest.mark.parametrize("name", [*NAMES, "folder"])
+def test_an_output_is_locked_before_its_crawl_exists(stored: StoredPages, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    with following(stored.settings, out):
+        with pytest.raises(UsageError, match="Another crawl is writing"), following(stored.settings, out):
+            pass
+        assert os.listdir(tmp_path).count(name) == (name != "pages.parquet")
+    assert not [one for one in os.listdir(tmp_path) if name in one], "nothing was written"
+
+
+def test_what_a_refused_crawl_would_have_replaced_stays(stored: StoredPages, tmp_path: Path) -> None:
+    out = tmp_path / "pages.jsonl"
+    for content in ("", "before\n"):
+        out.write_text(content)
+        with following(stored.settings, out):
+            pass
+        assert out.read_text() == content
+
+
+def test_the_lock_is_that_of_the_file_with_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process before may remove or rename its file between our opening and our locking of it."""
+    out = tmp_path / "pages.jsonl"
+    out.touch()
+    locked: list[int] = []
+
+    def lock_late(fd: int, path: Path) -> None:
+        if not locked:
+            path.unlink()
+        locked.append(fd)
+
+    monkeypatch.setattr(live_files, "lock", lock_late)
+    fd, is_new = live_files.open_locked(out, Format.JSONL)
+    assert (len(locked), is_new, os.path.samestat(os.fstat(fd), out.stat())) == (2, True, True)
+    os.close(fd)
 
 
 @pytest.fixture
@@ -217,9 +265,9 @@ def test_an_output_in_use_is_refused(stored: StoredPages, tmp_path: Path) -> Non
     for name, chosen in (("t.jsonl", Format.JSONL), ("t.parquet", Format.PARQUET)):
         live = opened(stored, tmp_path / name, chosen)
         with pytest.raises(UsageError, match="Another crawl is writing"):
-            check_free(tmp_path / name)
+            Reservation(tmp_path / name, chosen).close()
         live.close(finished=True)
-        check_free(tmp_path / name)
+        Reservation(tmp_path / name, chosen).close()
 
 
 def test_an_output_that_cannot_grow_is_written_again_in_a_small_share_of_the_time(

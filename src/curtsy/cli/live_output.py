@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 
@@ -16,11 +16,11 @@ from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.export import pages
 from curtsy.export.live import LiveObject, LiveOutput, live_output
-from curtsy.export.live_files import check_free, held
+from curtsy.export.live_files import Reservation, held
 from curtsy.export.live_notes import notes_of
 from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.tables import Format
-from curtsy.export.targets import ObjectPlace, Target, target_of
+from curtsy.export.targets import ObjectPlace, Target, is_special, target_of
 from curtsy.services.document_process import limits_of
 from curtsy.store.engine import Store
 
@@ -53,22 +53,26 @@ def output_of(out: str | None, from_: Path | None, config: Path | None, settings
 
 @contextmanager
 def following(settings: Settings, out: Path | ObjectPlace) -> Iterator[Follower]:
-    """Check the output, and keep it as long as the crawl runs."""
+    """Check the output, and keep it from before the crawl is created until it ends."""
     chosen = pages.format_of(out, None)
     pages.check_target(out, chosen)
     if not isinstance(out, Path):
         yield Follower(settings, out, chosen)
-        return
-    check_free(out)
-    with held(out):
-        yield Follower(settings, out, chosen)
+    elif is_special(out):
+        with held(out):
+            yield Follower(settings, out, chosen)
+    else:
+        with closing(Reservation(out, chosen)) as reserved:
+            yield Follower(settings, out, chosen, reserved)
 
 
 class Follower:
     """Writes what processes of a crawl commit. A failed write does not end the crawl: `finish` raises its error."""
 
-    def __init__(self, settings: Settings, out: Path | ObjectPlace, chosen: Format) -> None:
-        self._settings, self._out, self._chosen = settings, out, chosen
+    def __init__(
+        self, settings: Settings, out: Path | ObjectPlace, chosen: Format, reserved: Reservation | None = None
+    ) -> None:
+        self._settings, self._out, self._chosen, self._reserved = settings, out, chosen, reserved
         self._lock = Lock()
         self._store: Store | None = None
         self._output: LiveOutput | LiveObject | None = None
@@ -96,7 +100,7 @@ class Follower:
             self._store = Store.open(self._settings.effective_store_url)
             rows = PageRows(self._store, segments_of(self._settings), crawl, limits=limits_of(self._settings))
             try:
-                self._output = live_output(rows, self._out, self._chosen, self._settings.data_dir)
+                self._output = live_output(rows, self._out, self._chosen, self._settings.data_dir, self._reserved)
             except (OSError, CurtsyError) as error:
                 self._error = _named(error, self._out)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from curtsy.core.model import Page
 from curtsy.export import pages as page_export
-from curtsy.export.live_files import AppendedFile, PipedFile, RowGroupFile
+from curtsy.export.live_files import AppendedFile, PipedFile, Reservation, RowGroupFile, open_locked
 from curtsy.export.live_folders import MarkdownFolder
 from curtsy.export.live_notes import Note, note_path, place_of, read_note, write_note
 from curtsy.export.live_whole import WholeOutput
@@ -33,11 +33,18 @@ _TAIL = 8
 class LiveOutput:
     """Writes the pages of one crawl to a file or a folder; `step` writes what was committed since the last call."""
 
-    def __init__(self, rows: PageRows, out: Path | ObjectPlace, chosen: Format, data_dir: Path) -> None:
+    def __init__(
+        self,
+        rows: PageRows,
+        out: Path | ObjectPlace,
+        chosen: Format,
+        data_dir: Path,
+        reserved: Reservation | None = None,
+    ) -> None:
         self._rows, self._chosen = rows, chosen
         self._note_path = note_path(data_dir, rows.crawl, out)
         self._note = Note(path=place_of(out), format=chosen.value)
-        self._file = _opened(out, self._note, read_note(self._note_path), rows)
+        self._file = _opened(out, self._note, read_note(self._note_path), rows, reserved)
         self._whole = WholeOutput(rows, out, chosen) if isinstance(self._file, RowGroupFile) else None
         kept = self._file.kept
         if kept is not None and (kept.after or kept.last_response) and self._is_current(kept):
@@ -159,23 +166,29 @@ class LiveObject:
             self._note_path.unlink(missing_ok=True)
 
 
-def live_output(rows: PageRows, out: Path | ObjectPlace, chosen: Format, data_dir: Path) -> LiveOutput | LiveObject:
+def live_output(
+    rows: PageRows, out: Path | ObjectPlace, chosen: Format, data_dir: Path, reserved: Reservation | None = None
+) -> LiveOutput | LiveObject:
     """Open the output of a crawl, or continue it."""
     if isinstance(out, ObjectPlace) and chosen is not Format.MARKDOWN:
         return LiveObject(rows, out, chosen, data_dir)
-    return LiveOutput(rows, out, chosen, data_dir)
+    return LiveOutput(rows, out, chosen, data_dir, reserved)
 
 
 _File = AppendedFile | RowGroupFile | MarkdownFolder
 
 
-def _opened(out: Path | ObjectPlace, note: Note, kept: Note | None, rows: PageRows) -> _File:
+def _opened(
+    out: Path | ObjectPlace, note: Note, kept: Note | None, rows: PageRows, reserved: Reservation | None
+) -> _File:
     same = kept is not None and (kept.path, kept.format) == (note.path, note.format)
-    if note.format == Format.MARKDOWN:
-        return MarkdownFolder(out, rows, kept if same else None)
-    assert isinstance(out, Path)
-    if note.format == Format.PARQUET:
-        return RowGroupFile(out, rows.columns)
+    if isinstance(out, ObjectPlace):
+        return MarkdownFolder(out, None, rows, kept if same else None)
     if is_special(out):
         return PipedFile(out)
-    return AppendedFile(out, kept if same else None)
+    fd = open_locked(out, Format(note.format))[0] if reserved is None else reserved.take()
+    if note.format == Format.MARKDOWN:
+        return MarkdownFolder(out, fd, rows, kept if same else None)
+    if note.format == Format.PARQUET:
+        return RowGroupFile(out, fd, rows.columns)
+    return AppendedFile(fd, kept if same else None)

@@ -5,25 +5,71 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from curtsy.core.errors import UsageError
 from curtsy.core.file_locks import try_lock
 from curtsy.export.live_notes import Note
-from curtsy.export.tables import RowGroups, Tally
-from curtsy.export.targets import is_special, place, umask
+from curtsy.export.tables import Format, RowGroups, Tally
+from curtsy.export.targets import place
 from curtsy.store.segments import write_at
 
 
-def check_free(out: Path) -> None:
-    """Raise UsageError if another process writes to this file or folder."""
-    for path in (out, _hidden(out)):
-        if path.is_file() or path.is_dir():
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            lock(fd, out)
-            os.close(fd)
+class Reservation:
+    """The lock of an output that is not opened yet.
+
+    A command takes it before it creates its crawl: a refused command then leaves no crawl.
+    """
+
+    def __init__(self, out: Path, chosen: Format) -> None:
+        self._path = _written(out, chosen)
+        self._fd, self._is_new = open_locked(out, chosen)
+        self._is_taken = False
+
+    def take(self) -> int:
+        """A descriptor of the output, which holds the lock too."""
+        self._is_taken = True
+        return os.dup(self._fd)
+
+    def close(self) -> None:
+        """Remove what the reservation created and nothing was written to."""
+        if self._is_new and not self._is_taken:
+            with suppress(OSError):
+                self._path.rmdir() if self._path.is_dir() else self._path.unlink()
+        os.close(self._fd)
+
+
+def open_locked(out: Path, chosen: Format) -> tuple[int, bool]:
+    """Open an output and lock it; also return whether it is new. Raise UsageError if another process holds the lock."""
+    path = _written(out, chosen)
+    while True:
+        fd, is_new = _opened(path, chosen)
+        lock(fd, out)
+        # The process that had the lock until now may have removed or renamed the file.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(fd), path.stat()):
+                return fd, is_new
+        os.close(fd)
+
+
+def _opened(path: Path, chosen: Format) -> tuple[int, bool]:
+    is_new = True
+    try:
+        if chosen is not Format.MARKDOWN:
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), is_new
+        path.mkdir()
+    except FileExistsError:
+        is_new = False
+    flags = os.O_RDONLY | os.O_DIRECTORY if chosen is Format.MARKDOWN else os.O_RDWR | os.O_CREAT
+    return os.open(path, flags | os.O_CLOEXEC, 0o666), is_new
+
+
+def _written(out: Path, chosen: Format) -> Path:
+    """The file or folder that is open while pages are written."""
+    path = place(out)
+    return path.with_name(f".{path.name}.part") if chosen is Format.PARQUET else path
 
 
 def lock(fd: int, path: Path) -> None:
@@ -35,9 +81,6 @@ def lock(fd: int, path: Path) -> None:
 @contextmanager
 def held(out: Path) -> Iterator[None]:
     """Keep a pipe open, so that its reader does not see an end. Raise UsageError if it has no reader."""
-    if not is_special(out):
-        yield
-        return
     fd = _open_pipe(out)
     try:
         yield
@@ -62,10 +105,9 @@ class AppendedFile:
 
     keeps_notes = True
 
-    def __init__(self, path: Path, kept: Note | None) -> None:
-        self._path = place(path)
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        lock(self._fd, path)
+    def __init__(self, fd: int, kept: Note | None) -> None:
+        """`fd` holds the lock of the file."""
+        self._fd = fd
         stat = os.fstat(self._fd)
         #: a file that something else put there is written again
         self.identity = str(stat.st_ino)
@@ -123,12 +165,11 @@ class RowGroupFile:
     kept = None
     identity = ""
 
-    def __init__(self, path: Path, columns: dict[str, str]) -> None:
-        self._path = place(path)
-        self._hidden = _hidden(self._path)
+    def __init__(self, path: Path, fd: int, columns: dict[str, str]) -> None:
+        """`fd` holds the lock of the hidden file."""
+        self._path, self._hidden = place(path), _written(path, Format.PARQUET)
         self._columns = columns
-        self._fd = os.open(self._hidden, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666 & ~umask())
-        lock(self._fd, path)
+        self._fd = fd
         self._groups: RowGroups | None = None
         self.length = 0
 
@@ -163,7 +204,3 @@ def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
-
-
-def _hidden(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")

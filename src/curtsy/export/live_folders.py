@@ -16,7 +16,6 @@ from typing import Protocol
 
 from curtsy.core.model import Page
 from curtsy.export import markdown
-from curtsy.export.live_files import lock
 from curtsy.export.live_notes import Note
 from curtsy.export.page_rows import PageRows
 from curtsy.export.targets import MARK, MARK_TEXT, ObjectPlace, place
@@ -51,8 +50,9 @@ class MarkdownFolder:
     keeps_notes = True
     length = 0
 
-    def __init__(self, out: Path | ObjectPlace, rows: PageRows, kept: Note | None) -> None:
-        self._files: _Files = _LocalFiles(out) if isinstance(out, Path) else _ObjectFiles(out)
+    def __init__(self, out: Path | ObjectPlace, fd: int | None, rows: PageRows, kept: Note | None) -> None:
+        """`fd` holds the lock of a local folder."""
+        self._files: _Files = _ObjectFiles(out) if isinstance(out, ObjectPlace) else _LocalFiles(out, fd)
         self._rows = rows
         agrees = kept is not None and self._files.read(MARK) == _mark(kept.identity)
         self.kept = kept if agrees else None
@@ -78,11 +78,9 @@ class MarkdownFolder:
 
 
 class _LocalFiles:
-    def __init__(self, out: Path) -> None:
-        self._path = place(out)
-        self._path.mkdir(exist_ok=True)
-        self._fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        lock(self._fd, out)
+    def __init__(self, out: Path, fd: int | None) -> None:
+        assert fd is not None
+        self._path, self._fd = place(out), fd
         #: folders with files that are not durable yet
         self._changed: set[Path] = set()
 

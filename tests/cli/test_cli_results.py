@@ -345,6 +345,20 @@ def test_what_is_empty_is_not_deleted(run: Run, crawled: Path) -> None:
     assert run("status", "--json").document["pages"] == 2
 
 
+def test_a_deletion_without_an_answer_or_of_no_url_says_only_that(
+    run: Run, crawled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for input_ in (io.StringIO(""), None):
+        monkeypatch.setattr(sys, "stdin", input_)
+        silent = run("delete", "--host", "a.test")
+        assert (silent.code, "Nothing was deleted: there was no answer. Use --yes" in silent.err) == (2, True)
+        assert "no crawl was started" not in silent.err
+    for words in (("--url", "foo"), ("--host", "*")):
+        refused = run("delete", *words, "--yes")
+        assert (refused.code, "is not a valid" in refused.err, "Deleting" in refused.err) == (2, True, False)
+    assert run("status", "--json").document["pages"] == 2
+
+
 @pytest.mark.parametrize(
     ("api", "key", "words", "said"),
     [

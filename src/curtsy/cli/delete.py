@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -10,7 +11,10 @@ from curtsy.cli import show
 from curtsy.cli.backends import SharedOptions
 from curtsy.cli.options import OfCrawl
 from curtsy.client.backend import Document
+from curtsy.control.retention import url_named
 from curtsy.core.errors import UsageError
+
+_NO_ANSWER = "Nothing was deleted: there was no answer. Use --yes to delete without a question."
 
 
 def delete(
@@ -28,14 +32,16 @@ def delete(
         raise UsageError("Say what to delete: --crawl ID, --url URL or --host HOST.")
     if "" in (crawl, url, host):
         raise UsageError("--crawl, --url or --host is empty: give it a value, or remove it.")
+    if url is not None or host is not None:
+        url_named(url, host)
     used = shared.backend()
     # By its id from here on: `last` may be another crawl when the answer is given.
     found = None if crawl is None else used.crawl(crawl)
     id = None if found is None else str(found["id"])
     what = f"all pages of {url or host}{f' in crawl {id}' if id else ''}" if url or host else f"crawl {id}"
     about = "" if found is None or url or host else f" ({_about(found)})"
-    if not yes and not typer.confirm(f"Delete {what}{about} permanently?"):
-        raise UsageError("Nothing was deleted.")
+    if not yes:
+        _confirm(f"Delete {what}{about} permanently?")
     if not shared.as_json:
         show.note(f"Deleting {what} ...")
     done = used.delete(id, url, host)
@@ -43,6 +49,19 @@ def delete(
         return
     state = "deleted" if done["done"] else "being deleted; a process that runs completes it"
     show.say(f"{what[0].upper()}{what[1:]}: {state}.")
+
+
+def _confirm(question: str) -> None:
+    if sys.stdin is None:
+        raise UsageError(_NO_ANSWER)
+    try:
+        agreed = typer.confirm(question)
+    except typer.Abort as error:
+        if not isinstance(error.__context__, EOFError):
+            raise
+        raise UsageError(_NO_ANSWER) from None
+    if not agreed:
+        raise UsageError("Nothing was deleted.")
 
 
 def _about(found: Document) -> str:

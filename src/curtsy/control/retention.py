@@ -75,15 +75,21 @@ def delete_pages(
     store: Store, unit: str, *, url: str | None, host: str | None, crawl: int | None, request_id: str = ""
 ) -> str:
     """Delete the pages of a URL or a host, of one crawl or of all, with bodies and records; return the deletion id."""
+    found = url_named(url, host)
+    named: dict[str, Any] = {"crawl": crawl, "request_id": request_id}
+    named |= {"fp": fingerprint(found)} if url is not None else {"host": host_key(found, unit)}
+    return store.run(lambda tx: deletion.add(tx, new_id(), clock.now_ms(), **named))
+
+
+def url_named(url: str | None, host: str | None) -> str:
+    """The normal URL, or one of the host, whose pages a deletion names. Raise UsageError if it names neither."""
     if (url is None) == (host is None):
         raise UsageError("Name either a URL or a host whose pages to delete.")
-    named: dict[str, Any] = {"crawl": crawl, "request_id": request_id}
     given = url or host or ""
     found = normalise(given if "://" in given or url is not None else f"https://{given}/")
     if found is None or "*" in (host or ""):
         raise UsageError(f"{given!r} is not a valid {'http or https URL' if url else 'host'}.")
-    named |= {"fp": fingerprint(found)} if url is not None else {"host": host_key(found, unit)}
-    return store.run(lambda tx: deletion.add(tx, new_id(), clock.now_ms(), **named))
+    return found
 
 
 # Execution

@@ -87,3 +87,10 @@ def test_the_command_fails_below_a_floor(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_truth_file_that_cannot_be_read_says_why(tmp_path: Path, case: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         truth.load(_file(tmp_path, case))
+
+
+@pytest.mark.parametrize(("name", "content"), [("t.jsonl", ""), ("t.jsonl", "\n\n"), ("t.toml", 'schema = "page"\n')])
+def test_a_truth_file_without_cases_is_refused(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UsageError, match="has no cases: it needs a "):
+        app.main(["judge", str(tmp_path / name)], standalone_mode=False)

@@ -108,6 +108,9 @@ def load(path: Path) -> list[Case]:
         raise UsageError(f"the truth file {path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise UsageError(f"the truth file {path} is not valid: {error}") from error
+    if not many:
+        expected = "a [[case]] for each case" if path.suffix == ".toml" else "a JSON object per line"
+        raise UsageError(f"the truth file {path} has no cases: it needs {expected}")
     known: dict[str, Schema] = {}
     return [_case({**top, **one}, number, path, known) for number, one in enumerate(many, 1)]
 

@@ -273,6 +273,15 @@ def test_a_correction_is_undone_with_all_its_effects(client: FlaskClient, store:
     assert client.post(f"/v1/records/{held.n}/review/undo", json={}).status_code == 409
 
 
+def test_an_unknown_decision_about_many_cannot_be_undone(client: FlaskClient, held: Record) -> None:
+    unknown = client.post("/v1/reviews/undo", json={"batch": "unknown"})
+    assert problem(unknown) == (404, "no-such-decision")
+    made = client.post("/v1/reviews/decide", json={"decision": "reject", "ids": [held.n]}).get_json()
+    for refused in (0, 1):
+        again = client.post("/v1/reviews/undo", json={"batch": made["batch"]})
+        assert (again.status_code, len(again.get_json()["refused"])) == (200, refused)
+
+
 def test_many_are_decided_in_the_dashboard_after_a_preview_and_undone(
     client: FlaskClient, store: Store, held: Record
 ) -> None:

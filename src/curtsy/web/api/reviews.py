@@ -27,7 +27,7 @@ from curtsy.web.models.reviews import (
     review_of,
 )
 from curtsy.web.paging import Page, decode_one, encode
-from curtsy.web.problems import no_such_record
+from curtsy.web.problems import Problem, no_such_record
 from curtsy.web.routing import Call, endpoint
 
 _LARGEST = 2**63 - 1
@@ -61,11 +61,13 @@ def decide_many(call: Call, body: DecideManyRequest) -> ManyReviewed:
     return many_of(review_queue.decide_many(call.store, body.ids, decision, clock.now_ms()))
 
 
-@endpoint("POST", "/v1/reviews/undo", scope="write")
+@endpoint("POST", "/v1/reviews/undo", scope="write", problems=(404,))
 def undo_many(call: Call, body: UndoBatchRequest) -> ManyReviewed:
     """Undo a decision about many records. A record that was decided again since stays as it is."""
     who = _who(call, body.by)
     done = review_queue.undo_many(call.store, body.batch, who, clock.now_ms(), body.note, call.request_id)
+    if not done.records and not done.refused:
+        raise Problem(404, "no-such-decision", "There is no decision about many records with this `batch`.")
     return many_of(done)
 
 

@@ -22,7 +22,7 @@ import curtsy.api as curtsy
 from curtsy import client
 from curtsy.client.calls import AsyncCalls, Calls
 from curtsy.client.server import AsyncServer, Server
-from curtsy.core.errors import UnknownCrawl
+from curtsy.core.errors import UnknownCrawl, UsageError
 from curtsy.core.settings_loading import load
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
@@ -81,6 +81,17 @@ def test_what_the_generator_does_not_know_is_an_error() -> None:
         client_generator._method("/x", "get", {**operation, **cookie}, {}, blocking=True)
     with pytest.raises(client_generator.UnsupportedSpec, match="octopus"):
         client_generator._type({"type": "octopus"})
+
+
+def test_an_argument_that_a_call_does_not_have_is_a_usage_error() -> None:
+    """Nothing is sent: there is no server."""
+    arguments: dict[str, Any] = {"seeds": ["https://a.test/"], "bogus": 1}
+    with pytest.raises(UsageError, match="submit: got an unexpected keyword argument 'bogus'"):
+        Server("http://127.0.0.1:9").submit(**arguments)
+    with pytest.raises(UsageError, match="submit: got an unexpected keyword argument 'bogus'"):
+        asyncio.run(AsyncServer("http://127.0.0.1:9").submit(**arguments))
+    with pytest.raises(UsageError, match="wait: missing a required argument: 'id'"):
+        Server("http://127.0.0.1:9").wait(*[])
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import http.client
+import inspect
 import json
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from curtsy.client.http import Client, with_query, word
-from curtsy.core.errors import Unavailable
+from curtsy.core.errors import Unavailable, UsageError
 
 T = TypeVar("T")
 
@@ -30,6 +32,12 @@ class Asked:
     def __init__(self, url: str, key: str | None = None, request_id: str | None = None) -> None:
         self._client = Client(url, key)
         self._headers = {} if request_id is None else {"X-Request-Id": request_id}
+
+    def __init_subclass__(cls) -> None:
+        """Each call refuses arguments that it does not have with an error of Curtsy."""
+        for name, call in list(vars(cls).items()):
+            if inspect.isfunction(call) and not name.startswith("_"):
+                setattr(cls, name, _checked(call))
 
     @staticmethod
     def _word(value: str) -> str:
@@ -66,6 +74,27 @@ class Asked:
 
     def _blocks_async(self, *args: Any, **kwargs: Any) -> AsyncIterator[bytes]:
         return _in_threads(self._blocks(*args, **kwargs))
+
+
+def _checked(call: Callable[..., Any]) -> Callable[..., Any]:
+    def check(*args: Any, **named: Any) -> None:
+        try:
+            inspect.signature(call).bind(*args, **named)
+        except TypeError as error:
+            name = call.__name__
+            raise UsageError(f"{name}: {error}. help(server.{name}) lists its arguments.") from None
+
+    @functools.wraps(call)
+    def checked(*args: Any, **named: Any) -> Any:
+        check(*args, **named)
+        return call(*args, **named)
+
+    @functools.wraps(call)
+    async def checked_async(*args: Any, **named: Any) -> Any:
+        check(*args, **named)
+        return await call(*args, **named)
+
+    return checked_async if inspect.iscoroutinefunction(call) else checked
 
 
 async def _in_threads(items: Iterator[T]) -> AsyncIterator[T]:

@@ -229,6 +229,7 @@ def test_the_counts_tell_what_became_of_all(given: dict[str, Any]) -> None:
         ((START,), {"max_pages": 0}, "max_pages"),
         ((START,), {"include": ["("]}, "include|pattern"),
         ((START,), {"no_such_setting": 1}, "no_such_setting"),
+        ((START,), {"max_page": 5}, r"crawl\(\) has no argument 'max_page'.* Perhaps you mean max_pages\."),
         ((START,), {"schema": "no-such-schema"}, "no-such-schema"),
         (([START],), {}, r"one by one: crawl\(\*urls\)"),
         ((5,), {}, r"a URL as str, not 5 \(int\)"),

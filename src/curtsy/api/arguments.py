@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from curtsy.api.page import view
 from curtsy.core.errors import UsageError
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import OLD_NAMES
 from curtsy.records import user_functions
 
 
@@ -47,6 +50,17 @@ def named(name: str, value: Any, *kinds: type) -> None:
     """None, or of one of these types."""
     if value is not None and not isinstance(value, kinds):
         raise UsageError(f"`{name}` must be {' or '.join(kind.__name__ for kind in kinds)}, not {_shown(value)}.")
+
+
+def options(settings: Iterable[str], of: Callable[..., Any]) -> None:
+    """Checks the names of further settings. What is misspelled may be an argument of the function itself."""
+    unknown = [name for name in settings if name not in Settings.model_fields and name not in OLD_NAMES]
+    if not unknown:
+        return
+    own = [name for name, one in inspect.signature(of).parameters.items() if one.kind is one.KEYWORD_ONLY]
+    near = get_close_matches(unknown[0], [*own, *Settings.model_fields], n=1)
+    meant = f"Perhaps you mean {near[0]}." if near else "docs/reference/settings.md lists the settings."
+    raise UsageError(f"{of.__name__}() has no argument {unknown[0]!r}, and there is no such setting. {meant}")
 
 
 def makers(

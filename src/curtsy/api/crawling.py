@@ -77,6 +77,7 @@ def crawl(
     `allow_private=("10.0.0.0/8",)`. The crawl starts with the first page that you request, or with `begin()`.
     """
     seeds = arguments.seeds(seeds)
+    arguments.options(settings, crawl)
     found = _settings(config, data_dir, settings)
     schema, rubric = arguments.makers(extract, score, schema, rubric)
     request = request_from({
@@ -113,6 +114,7 @@ def resume(
     options = {"max_pages": max_pages, "delay_s": delay_s, "per_host": per_host}
     changed = {name: value for name, value in options.items() if value is not None}
     checked = request_from(changed)
+    arguments.options(settings, resume)
     found = _settings(config, data_dir, settings)
     with Store.open(found.effective_store_url, create=False) as store, store.read() as tx:
         stored = crawls.get(tx, arguments.crawl_id(id))

@@ -8,8 +8,8 @@ import os
 import tomllib
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ from pydantic_settings import SettingsError as EnvironmentFault
 
 from curtsy.core import secret_files
 from curtsy.core.errors import SettingsError
-from curtsy.core.settings import PREFIX, HostRule, Settings
+from curtsy.core.settings import PREFIX, Settings
 
 #: environment variable with the path of the settings file
 _CONFIG = "CURTSY_CONFIG"
@@ -96,16 +96,16 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
     try:
         # The environment must win over the file, and the command line over both.
         from_env = _old_variables() | Settings().model_dump(exclude_unset=True)
-        from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
-        from_both = {**from_crawl, **told} if is_named else {**told, **from_crawl}
-        settings = Settings(**{**from_both, **from_env, **given})
     except EnvironmentFault as error:
-        raise SettingsError(
-            f"A setting in the environment cannot be read: {error}. Lists and tables are JSON."
-        ) from error
+        raise _errors().unreadable(error) from error
     except ValidationError as error:
-        lines = [_said(e["type"], [*map(str, e["loc"])], e["msg"]) for e in error.errors()]
-        raise SettingsError("Invalid settings (see docs/reference/settings.md): " + "; ".join(lines)) from error
+        raise _errors().invalid(error, of_environment=True) from error
+    from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
+    from_both = {**from_crawl, **told} if is_named else {**told, **from_crawl}
+    try:
+        settings = Settings(**{**from_both, **from_env, **given})
+    except ValidationError as error:
+        raise _errors().invalid(error, of_environment=False) from error
     check_chain(settings)
     return _as_hosts_are_named(settings)
 
@@ -182,21 +182,10 @@ def _may_hold_secrets(name: str, value: Any) -> bool:
     )
 
 
-def _said(kind: str, where: list[str], message: str) -> str:
-    if kind == "extra_forbidden" and len(where) == 1:
-        return f"there is no setting {where[0]!r}{_perhaps(where[0])}"
-    if kind == "extra_forbidden" and len(where) == 3:
-        near = get_close_matches(where[2], HostRule.model_fields, n=1)
-        meant = f"perhaps you mean {near[0]}" if near else f"it can have {', '.join(HostRule.model_fields)}"
-        return f"the rule of {where[0]} for {where[1]!r} has no {where[2]!r}, {meant}"
-    return f"{'.'.join(where) or 'settings'}: {message}"
+def _errors() -> ModuleType:
+    from curtsy.core import settings_errors  # start-up: for invalid settings only
 
-
-def _perhaps(name: str, prefix: str = "") -> str:
-    near = get_close_matches(name, Settings.model_fields, n=1)
-    if not near:
-        return "; docs/reference/settings.md lists them"
-    return f", perhaps you mean {prefix}{near[0].upper() if prefix else near[0]}"
+    return settings_errors
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
@@ -205,7 +194,7 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
     known = {*Settings.model_fields, *OLD_NAMES}
     unknown = [name for name in names if not _is_known(name, known)]
     return [
-        f"There is no setting {name} (it is ignored){_perhaps(name[len(PREFIX) :].lower(), PREFIX)}."
+        f"There is no setting {name} (it is ignored){_errors().perhaps(name[len(PREFIX) :].lower(), PREFIX)}."
         for name in unknown
     ]
 

@@ -72,6 +72,14 @@ def test_a_variable_that_is_wrong_is_reported_by_its_name(
     assert _refused() == said
 
 
+def test_a_boolean_is_no_number() -> None:
+    assert _refused(delay_s=True).startswith("delay_s must be a number of at least 0 and at most 86400, not true;")
+    assert _refused(max_redirects=False).startswith("max_redirects must be a whole number")
+    rule = {"a.test": {"per_host": True}}
+    assert _refused(hosts=rule).startswith('hosts."a.test".per_host must be a whole number of at least 1, not true;')
+    assert load(render_screenshots=True).render_screenshots is True
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -74,6 +74,11 @@ def unreadable(error: Exception) -> SettingsError:
     return _joined([f"{PREFIX}{name.upper()} must be {wanted}{instead}{_example(name, True)}"])
 
 
+def booleans(wrong: Sequence[tuple[Sequence[str], bool]]) -> SettingsError:
+    """Numbers that are booleans, each with its keys."""
+    return _joined([_line(where, "number", "", value, False) for where, value in wrong])
+
+
 def perhaps(name: str, prefix: str = "") -> str:
     near = get_close_matches(name, Settings.model_fields, n=1)
     if not near:

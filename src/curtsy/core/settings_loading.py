@@ -17,7 +17,7 @@ from pydantic_settings import SettingsError as EnvironmentFault
 
 from curtsy.core import secret_files
 from curtsy.core.errors import SettingsError
-from curtsy.core.settings import PREFIX, Settings
+from curtsy.core.settings import PREFIX, HostRule, Settings
 
 #: environment variable with the path of the settings file
 _CONFIG = "CURTSY_CONFIG"
@@ -102,12 +102,34 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
         raise _errors().invalid(error, of_environment=True) from error
     from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
     from_both = {**from_crawl, **told} if is_named else {**told, **from_crawl}
+    values = {**from_both, **from_env, **given}
+    if wrong := _numbers_as_booleans(values):
+        raise _errors().booleans(wrong)
     try:
-        settings = Settings(**{**from_both, **from_env, **given})
+        settings = Settings(**values)
     except ValidationError as error:
         raise _errors().invalid(error, of_environment=False) from error
     check_chain(settings)
     return _as_hosts_are_named(settings)
+
+
+def _numbers_as_booleans(values: Mapping[str, Any]) -> list[tuple[list[str], bool]]:
+    """`delay_s = true` is not a delay of one second, which Pydantic makes of it."""
+    hosts = values.get("hosts")
+    rules = hosts.items() if isinstance(hosts, dict) else ()
+    nested = [
+        ([name, host, key], value)
+        for name, host, rule in (("hosts", *one) for one in rules)
+        if isinstance(rule, dict)
+        for key, value in rule.items()
+        if isinstance(value, bool) and key in HostRule.model_fields
+    ]
+    fields = Settings.model_fields
+    return nested + [
+        ([name], value)
+        for name, value in values.items()
+        if isinstance(value, bool) and name in fields and fields[name].annotation is not bool
+    ]
 
 
 def load_with_notes(note: Callable[[str], object], config: Path | None = None, **overrides: Any) -> Settings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pycares
 import pytest
 
 from curtsy.client.http import key_from_environment
@@ -72,6 +73,7 @@ def test_a_setting_can_come_from_a_file(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_setting_whose_own_name_ends_with_file_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
     monkeypatch.setenv("CURTSY_CA_FILE", str(tmp_path / "ca.pem"))
     assert load().ca_file == tmp_path / "ca.pem"
 
@@ -93,3 +95,28 @@ def test_the_key_of_a_client_can_come_from_a_file(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("CURTSY_API_KEY", raising=False)
     monkeypatch.setenv("CURTSY_API_KEY_FILE", str(tmp_path / "key"))
     assert key_from_environment() == "curtsy_key"
+
+
+def test_a_file_without_certificates_is_refused(tmp_path: Path) -> None:
+    said = (
+        r"ca_file: 'nofile' cannot be read: No such file or directory\. Name a PEM file; for example ca_file = \"/etc"
+    )
+    with pytest.raises(SettingsError, match=said):
+        load(ca_file="nofile")
+    with pytest.raises(SettingsError, match="cannot be read: Is a directory"):
+        load(ca_file=tmp_path)
+    (tmp_path / "ca.pem").write_text("none\n")
+    with pytest.raises(SettingsError, match="has no certificate"):
+        load(ca_file=tmp_path / "ca.pem")
+
+
+@pytest.mark.parametrize("server", ["foo", "dns.test:53", "127.0.0.1:0", "127.0.0.1:65536", "[::1]53", "[::1", ""])
+def test_a_dns_server_that_is_no_address_is_refused(server: str) -> None:
+    with pytest.raises(SettingsError, match=r"is not the address of a DNS server; for example dns_servers = \["):
+        load(dns_servers=["9.9.9.9", server])
+
+
+def test_addresses_of_dns_servers_are_accepted() -> None:
+    servers = ("9.9.9.9", "127.0.0.1:5353", "::1", "[::1]", "[::1]:53", "fe80::1%eth0")
+    assert load(dns_servers=servers).dns_servers == servers
+    pycares.Channel(servers=servers).close()

@@ -28,7 +28,7 @@ from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load, missing
 from curtsy.export import page_rows as export
 from curtsy.fetch import chromium
-from curtsy.records import serialize
+from curtsy.records import crawl_model, serialize
 from curtsy.services.document_process import limits_of
 from curtsy.store import crawls
 from curtsy.store import pages as page_rows
@@ -88,7 +88,7 @@ def crawl(
         "name": name, "tags": arguments.texts("tags", tags, "words"),
     })  # fmt: skip
     made = crawl_of(request, found, new_id())
-    _check_renderer(made, found)
+    _check_installed(made, found)
     seed_check.checked(seeds, found, "seed {}")  # raises for a seed that can never be fetched
     return Crawling(found, made, seeds, None, progress)
 
@@ -124,7 +124,7 @@ def resume(
         raise UsageError(
             f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored. Give them again."
         )
-    _check_renderer(stored, found)
+    _check_installed(stored, found)
     return Crawling(found, stored.id, (), {name: getattr(checked, name) for name in changed}, progress)
 
 
@@ -351,10 +351,12 @@ def _settings(
     return load(arguments.path("config", config), kept, data_dir=arguments.path("data_dir", data_dir), **settings)
 
 
-def _check_renderer(crawl: Crawl, settings: Settings) -> None:
-    """A crawl that needs a browser does not start without one."""
+def _check_installed(crawl: Crawl, settings: Settings) -> None:
+    """A crawl that needs a browser or the local model does not start without it."""
     if crawl.render != "never":
         chromium.check_installed(settings)
+    if crawl.schema is not None:
+        crawl_model.check_installed(settings, crawl)
 
 
 def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str, settings: Settings) -> Page:

@@ -142,7 +142,7 @@ async def _drive(
 ) -> dict[str, int]:
     stop = StopFlag()
     following: asyncio.Task[None] | None = None
-    _check_renderer(settings, what)
+    _check_installed(settings, what)
     built = backends.build(settings)
     helpers = Helpers(settings)
     try:
@@ -181,13 +181,17 @@ def _tidy(built: backends.Services) -> None:
     retention.tidy(built)
 
 
-def _check_renderer(settings: Settings, what: Crawl | str) -> None:
-    """A crawl that needs a browser does not start without one."""
+def _check_installed(settings: Settings, what: Crawl | str) -> None:
+    """A crawl that needs a browser or the local model does not start without it."""
     if isinstance(what, str):
         with Store.open(settings.effective_store_url, create=False) as store, store.read() as tx:
             what = crawls.get(tx, what)
     if what.render != "never":
         chromium.check_installed(settings)
+    if what.schema is not None and (what.llm or settings.llm_kind) == "local":
+        from curtsy.records import crawl_model  # start-up: few crawls have a local model
+
+        crawl_model.check_installed(settings, what)
 
 
 class Interruptible:

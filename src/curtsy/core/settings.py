@@ -367,6 +367,27 @@ class Settings(BaseSettings):
                 raise ValueError(f"{url!r} is not a proxy URL, for example http://127.0.0.1:3128")
         return value
 
+    @field_validator("ca_file")
+    @classmethod
+    def _certificates(cls, value: Path | None) -> Path | None:
+        if value is None:
+            return None
+        try:
+            has_certificates = b"CERTIFICATE-----" in value.read_bytes()
+        except OSError as error:
+            raise ValueError(f"{str(value)!r} cannot be read: {error.strerror}. Name a PEM file") from None
+        if not has_certificates:
+            raise ValueError(f"{str(value)!r} has no certificate. Name a PEM file")
+        return value
+
+    @field_validator("dns_servers")
+    @classmethod
+    def _name_servers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for server in value:
+            if not _is_name_server(server):
+                raise ValueError(f"{server!r} is not the address of a DNS server")
+        return value
+
     @field_validator("resolve")
     @classmethod
     def _resolves(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -431,6 +452,23 @@ class Settings(BaseSettings):
     def longer_render_s(self) -> float:
         """How much longer a shift with browser visits may take. Its limits are later by the same time."""
         return max(0.0, self.render_timeout_s - self.fetch_timeout_s)
+
+
+def _is_name_server(server: str) -> bool:
+    """`9.9.9.9`, `9.9.9.9:53`, `2620:fe::fe` or `[2620:fe::fe]:53`; a link-local address may name its interface."""
+    address, port = server, ""
+    if server.startswith("["):
+        address, mark, port = server[1:].partition("]")
+        if not mark or (port and not port.startswith(":")):
+            return False
+        port = port[1:]
+    elif server.count(":") == 1:
+        address, _, port = server.partition(":")
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return not port or (port.isascii() and port.isdecimal() and 0 < int(port) < 65536)
 
 
 def _without_password(url: str) -> str:

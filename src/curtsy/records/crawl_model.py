@@ -13,6 +13,7 @@ from curtsy.core.settings import Settings
 from curtsy.extract import llm
 from curtsy.extract.budget import NO_TOPIC, Topic
 from curtsy.extract.verification import Check, Opinion, Statement
+from curtsy.grounding.page_schema import extractors
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.services import local_model
 from curtsy.store import batches, llm_cache
@@ -129,3 +130,9 @@ def model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> ll
     cache, budget = StoredCache(store, crawl.n, subject), StoredBudget(store, crawl.n, wanted)
     queue = StoredQueue(store, crawl.n, subject, wanted) if wanted.llm_batch else None
     return local_model.model_of(wanted, cache, budget, queue)
+
+
+def check_installed(settings: Settings, crawl: Crawl) -> None:
+    """A crawl that needs the local model does not start without it. Records that a function makes need none."""
+    if crawl.schema not in extractors and (crawl.llm or settings.llm_kind) == "local":
+        local_model.check_installed()

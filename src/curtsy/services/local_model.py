@@ -58,6 +58,12 @@ def what_is_missing() -> str | None:
     return None if find_weights() else f"The local model's weights are not installed: {_HOW}"
 
 
+def check_installed() -> None:
+    """Raise MissingPart if a local model cannot be started."""
+    if (missing := what_is_missing()) is not None:
+        raise MissingPart(missing)
+
+
 class LocalModel:
     """One process's share in the server of a data folder. Calling it returns the model's current address."""
 
@@ -121,8 +127,7 @@ class LocalModel:
             os.close(self._users)  # inherited from our parent, which keeps its own descriptor
             self._users = None
         if self._users is None:
-            if (missing := what_is_missing()) is not None:
-                raise MissingPart(missing)
+            check_installed()
             self.data_dir.mkdir(parents=True, exist_ok=True)
             self._users, self._process = open_lock(self.data_dir / "model.lock"), os.getpid()
             fcntl.flock(self._users, fcntl.LOCK_SH)

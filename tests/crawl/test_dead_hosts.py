@@ -72,6 +72,21 @@ def test_a_host_that_answered_before_keeps_its_patience(tmp_path: Path) -> None:
     folder.close()
 
 
+def test_urls_of_a_dead_host_name_the_url_whose_request_failed_last(tmp_path: Path) -> None:
+    def closed(_: Asked) -> Say:
+        raise ConnectionAbortedError("the connection ends without an answer")
+
+    with SmallSite({"/": linking("/bad", "/other"), "/bad": closed, "/other": closed}) as site:
+        patience = {**PATIENT, "host_patience_s": 1, "max_attempts": 30}
+        folder = CrawlFolder(tmp_path, **patience, resolve=[site.resolve_rule])
+        counts = folder.crawl("http://a.small.test/")
+    assert counts.failed == {"host_unreachable": 2}
+    (detail,) = {letter["detail"] for letter in folder.run("failures", "list")["failures"]}
+    last = r"the last request, for http://a\.small\.test/(bad|other), failed: .+"
+    assert re.fullmatch(rf"its host a\.small\.test does not answer: {last}", detail)
+    folder.close()
+
+
 def test_giving_up_ends_what_a_crawl_waits_for(tmp_path: Path, refused: str) -> None:
     with SmallSite({"/": linking()}) as site:
         folder = CrawlFolder(tmp_path, **PATIENT, new_host_patience_s=3600, resolve=[site.resolve_rule])

@@ -245,7 +245,7 @@ def _about_outage(queue: queues.Queue) -> list[str]:
     """What the first failed request of a dead host met; a certificate comes with the ways to trust it."""
     if not queue.detail:
         return []
-    is_tls = queue.reason != "tls_failed" and queue.detail.startswith("SSL")
+    is_tls = queue.reason != "tls_failed" and (queue.detail.startswith("SSL") or " failed: SSL" in queue.detail)
     hint = f" That means: {MEANINGS['tls_failed']}." if is_tls else ""
     return [f"{queue.host} failed: {queue.detail.rstrip('.')}.{hint}"]
 

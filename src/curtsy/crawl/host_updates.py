@@ -22,6 +22,8 @@ from curtsy.rules.urls import host_key, origin, short
 from curtsy.store import hosts, queues
 
 _MAX_DETAIL = 300
+#: a longer URL is cut in such a message
+_MAX_URL = 150
 
 
 @hot_value()
@@ -174,11 +176,17 @@ def _has_no_name(result: Result) -> bool:
 
 
 def _failure(result: Result) -> tuple[str, str]:
-    """The fault, or the status that counts as one; and its message."""
-    outcome = result.outcome
+    """The fault, or the status that counts as one; and its message, which names the URL unless it is a robots.txt: it
+    is shown with every URL of the host.
+    """
+    outcome, entry = result.outcome, result.lease.entry
     if outcome is None:
         return "", ""
-    return (outcome.fault.value if outcome.fault else f"status_{outcome.status}"), outcome.detail[:_MAX_DETAIL]
+    fault = outcome.fault.value if outcome.fault else f"status_{outcome.status}"
+    detail = outcome.detail
+    if result.robots is None and entry.kind is not Kind.ROBOTS:
+        detail = f"the last request, for {entry.url[:_MAX_URL]}, failed: {detail or fault}"
+    return fault, detail[:_MAX_DETAIL]
 
 
 def _is_answer(result: Result) -> bool:

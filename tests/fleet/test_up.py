@@ -80,7 +80,7 @@ class Running:
                     found.append(process)
         return found
 
-    def until_gone(self, within_s: float = 5.0) -> None:
+    def until_gone(self, within_s: float = 30.0) -> None:
         """The watcher of the private server ends a moment after it."""
         deadline = time.monotonic() + within_s
         while left := self.family():

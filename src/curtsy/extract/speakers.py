@@ -4,9 +4,9 @@
     is_interview   whether a heading announces an interview with others: `Five questions to Mia Holt`
     asks           whether a line addresses a person by name: `What have you done, Ms Holt?`
 
-A name and a common word cannot be distinguished by its form alone: German nouns and English titles are capitalized. So a word
-that the page also writes in lower case, a word of the lists in `own_parts.toml` and `subject.toml` and words with the
-endings of nouns (`-tion`, `-ung`) are common words.
+The form of a word does not show whether it is a name: German nouns and English titles are capitalized. These are
+common words: a word that the page also writes in lower case, a word of the lists in `own_parts.toml` and
+`subject.toml`, and words with the endings of nouns (`-tion`, `-ung`).
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def said(folder: Path, *words: str, **variables: str) -> tuple[int, list[dict[st
 def test_errors_of_the_settings_are_json_lines(tmp_path: Path, command: str) -> None:
     code, lines = said(tmp_path, "curtsy", command, CURTSY_DELAY_S="never")
     assert code == 2
-    assert "delay_s" in lines[-1]["message"]
+    assert "CURTSY_DELAY_S" in lines[-1]["message"]
 
 
 def test_a_traceback_is_one_line(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import orgs
 import pytest
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.extract import ladder
+from curtsy.extract import record_claims
 from curtsy.grounding.page_schema import extractors
 from curtsy.records import user_functions
 from curtsy.store import sources
@@ -51,7 +51,7 @@ def test_claims_and_plain_texts_have_no_zero() -> None:
     assert (source.text, source.sha256) == ("a\ufffdb", Source(SourceKind.TEXT, "p", "", "a\ufffdb").sha256)
     claim = Claim(path="/name", value={"a\0": ["\0", 1]}, rung=Rung.LLM, source=source, quote="a\0b")
     assert (claim.value, claim.quote) == ({"a\ufffd": ["\ufffd", 1]}, "a\ufffdb")
-    plain = ladder.sources_of("p", "https://a.test/a.txt", b"a\0b", "text/plain")
+    plain = record_claims.sources_of("p", "https://a.test/a.txt", b"a\0b", "text/plain")
     assert plain.text.text == "a\ufffdb"
 
 

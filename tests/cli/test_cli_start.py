@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from curtsy.cli import crawl_options
+from curtsy.core import settings_errors
 from curtsy.core.errors import SettingsError
+from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load
 
 HEAVY = ("sqlalchemy", "pycurl", "redis", "selectolax", "pydantic_settings", "uvloop", "pyarrow")
@@ -125,6 +128,17 @@ def test_a_setting_that_does_not_exist_is_reported_with_the_nearest(tmp_path: Pa
     result = curtsy("status", cwd=tmp_path)
     assert result.returncode == 2
     assert "there is no setting 'dlay_s', perhaps you mean delay_s" in result.stderr
+
+
+def test_an_option_of_a_crawl_is_no_setting(tmp_path: Path) -> None:
+    (tmp_path / "curtsy.toml").write_text("max_pages = 10\n")
+    with pytest.raises(SettingsError, match="it is an option of each crawl, --max-pages of `curtsy crawl`"):
+        load(tmp_path / "curtsy.toml")
+
+
+def test_each_option_of_a_crawl_that_is_no_setting_is_named() -> None:
+    options = {name for name in crawl_options._OPTIONS if name not in Settings.model_fields}
+    assert set(settings_errors._CRAWL_OPTIONS) == options
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,26 @@ _TEXTS = {
     "otel_endpoint": "a URL that begins with http:// or https://",
 }
 _BOUNDS = {"ge": "at least {:g}", "gt": "more than {:g}", "le": "at most {:g}", "lt": "less than {:g}"}
+#: names that belong to one crawl, with the option of `curtsy crawl`
+_CRAWL_OPTIONS = {
+    "cookies": "--cookies",
+    "exclude": "--exclude",
+    "include": "--include",
+    "judge_model": "--judge-model",
+    "lane": "--lane",
+    "max_depth": "--max-depth",
+    "max_pages": "--max-pages",
+    "name": "--name",
+    "proxy_pool": "--proxy-pool",
+    "render": "--render",
+    "rubric": "--rubric",
+    "schema": "--schema",
+    "scope": "--scope",
+    "sitemaps": "--no-sitemaps",
+    "tags": "--tag",
+    "verify": "--verify",
+    "webhook": "--webhook",
+}
 #: longer values are cut
 _SHOWN = 60
 
@@ -80,6 +100,8 @@ def booleans(wrong: Sequence[tuple[Sequence[str], bool]]) -> SettingsError:
 
 
 def perhaps(name: str, prefix: str = "") -> str:
+    if name in _CRAWL_OPTIONS:
+        return f": it is an option of each crawl, {_CRAWL_OPTIONS[name]} of `curtsy crawl`"
     near = get_close_matches(name, Settings.model_fields, n=1)
     if not near:
         return "; docs/reference/settings.md lists them"

@@ -89,7 +89,8 @@ def is_connected(helper: int) -> bool:
 def alone(folder: CrawlFolder, web: TinyWeb, parent: subprocess.Popen[str], helper: int) -> None:
     """The parent stands still, the helper crawls: it has asked for more than the parent may have had under way."""
     until(lambda: folder.has_pages(20) and is_connected(helper))
-    parent.send_signal(signal.SIGSTOP)
+    with locked(folder):  # a parent that is stopped while it writes would keep the helper from writing
+        parent.send_signal(signal.SIGSTOP)
     asked = len(web.requests())
     until(lambda: len(web.requests()) > asked + HOSTS)
 
@@ -197,7 +198,7 @@ def test_while_it_starts_and_the_store_is_locked(folder: CrawlFolder, web: TinyW
 def test_while_it_crawls_and_the_store_is_locked(folder: CrawlFolder, web: TinyWeb) -> None:
     parent, helper = start(folder, web)
     alone(folder, web, parent, helper)
-    parent.send_signal(signal.SIGCONT)  # it may have been stopped while it wrote
+    parent.send_signal(signal.SIGCONT)
     with locked(folder):
         asked = len(web.requests())
         until(lambda: len(web.requests()) > asked + HOSTS)

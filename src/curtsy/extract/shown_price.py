@@ -46,6 +46,7 @@ _OTHER_LINE = re.compile(rf"\b(?:{any_of('not_price_before')}|{any_of('not_price
 _LABEL = re.compile(
     rf"\W{{0,3}}(?:{any_of('price_adjectives')} )?{any_of('price_labels')}\s?[:：]?\s{{0,2}}", re.IGNORECASE
 )
+_LABELLED_LINE = re.compile(f"^{_LABEL.pattern}", re.IGNORECASE | re.MULTILINE)
 _BUY = re.compile(rf"\W{{0,4}}{any_of('buy_labels')}\W{{0,4}}", re.IGNORECASE)
 #: `inkl. 19 % MwSt.`, `incl. VAT`, `TTC`: only prices that are valid have it
 _TAX = re.compile(
@@ -80,6 +81,8 @@ def find(page: PageSources, leaf: Leaf) -> Price | None:
 
 def find_labelled(page: PageSources, leaf: Leaf) -> Price | None:
     """The only price in labeled lines. No element may be marked as a price: it may be another one, such as a sale's."""
+    if _LABELLED_LINE.search(page.text.text) is None:
+        return None  # most pages, without reading the positions of their elements
     shown = _Shown(page, leaf)
     return None if any(shown.marked()) else shown.only(shown.labelled())
 

@@ -708,6 +708,22 @@ def test_doctor_warns_of_a_folder_that_others_can_enter(run: Run, crawled: Path)
     assert "folder mode" not in run("doctor").out
 
 
+@pytest.mark.parametrize("left", ["all but the last byte", "nothing"])
+def test_doctor_names_a_segment_that_is_shorter_than_the_database_says(run: Run, crawled: Path, left: str) -> None:
+    segment = next((crawled / "segments").glob("*.warc.gz"))
+    whole = segment.read_bytes()
+    if left == "nothing":
+        segment.unlink()
+    else:
+        segment.write_bytes(whole[:-1])
+    result = run("doctor")
+    segment.write_bytes(whole)
+    assert result.code == 4
+    assert "FAIL segments" in result.out
+    assert f"{segment.name} has {len(whole) - 1 if left != 'nothing' else 0:,} bytes" in result.out
+    assert run("doctor").code == 0
+
+
 def test_doctor_says_what_a_proxy_that_resolves_names_leaves_unchecked(
     run: Run, crawled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

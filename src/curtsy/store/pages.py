@@ -256,6 +256,11 @@ def committed(tx: Connection) -> dict[str, int]:
     if is_postgresql(tx):
         # The last commit of a killed process may still be running: wait for its transaction.
         tx.exec_driver_sql("LOCK TABLE segments IN SHARE MODE")
+    return committed_so_far(tx)
+
+
+def committed_so_far(tx: Connection) -> dict[str, int]:
+    """Committed bytes of every segment, which grow while others write. Never more than the segment has on disk."""
     return {row[0]: row[1] for row in tx.exec_driver_sql("SELECT name, bytes FROM segments")}
 
 

@@ -40,8 +40,8 @@ _PERCENT = re.compile(
     re.IGNORECASE,
 )
 _PERCENT_BEFORE = re.compile(rf"(?:[%٪]|百分之|\byüzde)[{_SPACE}]?$", re.IGNORECASE)
-#: `3億5千万`, `1万2千`: digits with scales, largest first
-_EASTERN_PARTS = re.compile(r"(\d[\d,]{0,15}(?:\.\d{1,6})?)([百千천]?)([万萬만億亿억兆조]?)")
+#: `3億5千万`, `1천5백`: digits with scales, largest first
+_EASTERN_PARTS = re.compile(r"(\d[\d,]{0,15}(?:\.\d{1,6})?)([百백千천]?)([万萬만億亿억兆조]?)")
 #: `1만 2,500명`; a year is another number
 _SPACED = re.compile(r" (?=\d[\d,]{0,15}(?!\s?[\d년월,]))")
 _SPACED_SCALES = ("만", "억", "조")

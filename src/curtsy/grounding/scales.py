@@ -38,7 +38,7 @@ _PLACES = {
     for form in (word, unicodedata.normalize("NFD", word))
 }
 #: the same without spaces
-EASTERN = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8, "兆": 12, "조": 12}
+EASTERN = {"百": 2, "백": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8, "兆": 12, "조": 12}
 #: words of scripts without spaces, which other words follow directly
 _ADJOINED = {
     "แสนล้าน": 11, "หมื่นล้าน": 10, "พันล้าน": 9, "ร้อยล้าน": 8, "ล้าน": 6, "แสน": 5, "หมื่น": 4, "พัน": 3, "ພັນລ້ານ": 9,

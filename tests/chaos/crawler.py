@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import redis
 
-from curtsy.cli import UNAVAILABLE
+from curtsy.cli import UNAVAILABLE, worker
 from curtsy.services.valkey import EmbeddedValkey
 from tests.chaos import browsers
 from tests.chaos.parts import Cable, Database, Disk, Valkey
@@ -145,7 +145,7 @@ class Crawler:
         assert self._process is not None
         try:
             family = psutil.Process(self._process.pid).children(recursive=True)
-            helpers = [child.pid for child in family if "crawl-worker" in " ".join(child.cmdline())]
+            helpers = [child.pid for child in family if child.name() == worker.NAME]
         except psutil.Error:
             helpers = []
         return [self._process.pid, *helpers]

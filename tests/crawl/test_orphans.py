@@ -16,7 +16,7 @@ import redis
 from crawl_folder import CrawlFolder
 from waiting import until
 
-from curtsy.cli.worker import COMMIT_S, LEAVE_S
+from curtsy.cli.worker import COMMIT_S, LEAVE_S, NAME
 from curtsy.services.valkey import find_server
 from curtsy.tinyweb import TinyWeb
 
@@ -63,19 +63,16 @@ def start(folder: CrawlFolder, web: TinyWeb) -> tuple[subprocess.Popen[str], int
 def helpers_of(pid: int) -> list[int]:
     children = Path(f"/proc/{pid}/task/{pid}/children")
     found = [int(child) for child in children.read_text().split()] if children.exists() else []
-    return [child for child in found if b"crawl-worker" in command_of(child)]
-
-
-def command_of(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    return [child for child in found if lives(child)]
 
 
 def lives(pid: int) -> bool:
-    """A process that has ended and that nobody has asked about has no command line any more."""
-    return b"crawl-worker" in command_of(pid)
+    """It has its name, and is not a process that has ended and that nobody has asked about."""
+    try:
+        name, _, state = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return False
+    return name == NAME and not state.startswith(" Z")
 
 
 def is_connected(helper: int) -> bool:

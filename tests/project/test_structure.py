@@ -35,7 +35,7 @@ ALLOWED = {
     ("cli/progress.py", "rich.progress"): "start-up: 0.07 s that only a terminal needs",
     ("cli/crawl.py", "curtsy.cli.live_output"): "start-up: exports, for crawls with an output",
     ("cli/run_crawl.py", "curtsy.cli.no_page"): "start-up: explanations, for crawls without a page",
-    ("cli/run_crawl.py", "curtsy.control.retention"): "start-up: for crawls of over an hour",
+    ("cli/worker.py", "curtsy.control.retention"): "start-up: for crawls of over an hour",
     ("core/settings_loading.py", "curtsy.core.settings_errors"): "start-up: only invalid settings need it",
     ("cli/run_crawl.py", "curtsy.records.crawl_model"): "start-up: few crawls have a local model",
     ("cli/run_crawl.py", "curtsy.cli.make_records"): "start-up: 0.14 s that only crawls with records need",

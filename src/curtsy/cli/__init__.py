@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 
 from curtsy.core.errors import CurtsyError, UsageError
 from curtsy.core.observe import announce
@@ -38,14 +39,28 @@ def main() -> None:
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     try:
-        # Imports create little garbage: commands.py collects it again once the command is imported.
-        gc.disable()
-        # Pydantic would read the metadata of every installed package for plugins, which takes 8 ms.
-        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-        from curtsy.cli.app import app  # behind the handler: Ctrl-C during this import must end with our exit code
+        sys.exit(exit_code(_command))
+    finally:
+        if signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, before)
 
-        code = app(standalone_mode=False)
-        sys.stdout.flush()
+
+def _command() -> object:
+    # Imports create little garbage: commands.py collects it again once the command is imported.
+    gc.disable()
+    # Pydantic would read the metadata of every installed package for plugins, which takes 8 ms.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    from curtsy.cli.app import app  # behind the handler: Ctrl-C during this import must end with our exit code
+
+    code = app(standalone_mode=False)
+    sys.stdout.flush()
+    return code
+
+
+def exit_code(run: Callable[[], object]) -> int:
+    """Run, and say what went wrong."""
+    try:
+        code = run()
     except (Interrupted, KeyboardInterrupt):
         code = _interrupted()
     except BrokenPipeError:
@@ -56,10 +71,7 @@ def main() -> None:
         code = _closed_pipe()  # the parser turns it into SystemExit
     except Exception as error:
         code = _failed(error)
-    finally:
-        if signal.getsignal(signal.SIGINT) is _interrupt:
-            signal.signal(signal.SIGINT, before)
-    sys.exit(code if isinstance(code, int) else DONE)
+    return code if isinstance(code, int) else DONE
 
 
 def _closed_pipe() -> int:

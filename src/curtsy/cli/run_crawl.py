@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
-import subprocess
-import sys
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -18,9 +14,11 @@ from typing import Any
 import uvloop
 
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, next_commands
+from curtsy.cli.helpers import Helpers
 from curtsy.cli.keys_pressed import Keys
 from curtsy.cli.progress import Progress
 from curtsy.cli.show import note
+from curtsy.cli.worker import tidy
 from curtsy.control import submit
 from curtsy.core import clock
 from curtsy.core.errors import NoBrowser, UnknownCrawl
@@ -106,9 +104,12 @@ def drive(
     """
     # Until the crawl handles it, Ctrl-C cancels the task that the runner runs.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    helpers = Helpers(settings)
+    # Before this process has an event loop, threads and an open database.
+    helpers.start(processes - 1)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, Keys(give_up) as keys:
-            counted = runner.run(_drive(settings, what, seeds, shown, processes, options, keys, beside))
+            counted = runner.run(_drive(settings, what, seeds, shown, helpers, options, keys, beside))
     except KeyboardInterrupt:
         counted = {}
         _give_up(settings, what)
@@ -135,7 +136,7 @@ async def _drive(
     what: Crawl | str,
     seeds: Iterable[str],
     shown: Progress,
-    processes: int,
+    helpers: Helpers,
     options: Mapping[str, Any] | None,
     keys: Keys,
     beside: Beside | None,
@@ -144,10 +145,7 @@ async def _drive(
     following: asyncio.Task[None] | None = None
     _check_installed(settings, what)
     built = backends.build(settings)
-    helpers = Helpers(settings)
     try:
-        # Their imports take as long as the following steps.
-        helpers.start(processes - 1)
         await built.open()
         if isinstance(what, str):
             crawl = await submit.resume_crawl(built, what, options)
@@ -159,7 +157,7 @@ async def _drive(
         if beside is not None:
             following = asyncio.create_task(beside(crawl))
         try:
-            await run.run(built, crawl.n, shown.update, stop, tidy=lambda: _tidy(built), gives_up=lambda: keys.gives_up)
+            await run.run(built, crawl.n, shown.update, stop, tidy=lambda: tidy(built), gives_up=lambda: keys.gives_up)
         except NoBrowser as error:
             raise NoBrowser(f"{error}\n{next_commands.resume(crawl.id, keep(settings))}") from error
         if crawl.schema is not None or crawl.webhook is not None:
@@ -173,12 +171,6 @@ async def _drive(
         await helpers.wait(settings.drain_s + LEAVE_S)
         await built.close()
     return dict(counters + helpers.counted)
-
-
-def _tidy(built: backends.Services) -> None:
-    from curtsy.control import retention  # start-up: crawls of over an hour need it
-
-    retention.tidy(built)
 
 
 def _check_installed(settings: Settings, what: Crawl | str) -> None:
@@ -289,63 +281,3 @@ def _handle_signals(stop: StopFlag, hint: str, helpers: Helpers) -> None:
         signals.append(signal.SIGHUP)
     for number in signals:
         asyncio.get_running_loop().add_signal_handler(number, pressed)
-
-
-class Helpers:
-    """More processes on the same crawl. Each reads commands from its standard input and ends when that closes."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._processes: list[subprocess.Popen[bytes]] = []
-        #: counters of the helpers that exited by themselves
-        self.counted: Counter[str] = Counter()
-
-    def start(self, n: int) -> None:
-        """Start processes that wait for `assign`."""
-        for _ in range(n):
-            # A new session: Ctrl-C reaches only the parent, which passes it on.
-            helper = subprocess.Popen(
-                [sys.executable, "-m", "curtsy.cli", "crawl-worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,
-            )
-            self._processes.append(helper)
-
-    def assign(self, crawl: int) -> None:
-        self.send(json.dumps({"settings": self._settings.model_dump(mode="json"), "crawl": crawl}))
-
-    def send(self, word: str) -> None:
-        for helper in self._processes:
-            self._send(helper, word)
-
-    async def wait(self, timeout_s: float) -> None:
-        """Wait for all to exit, or kill them."""
-        for helper in self._processes:
-            assert helper.stdin is not None
-            helper.stdin.close()
-        ended = await asyncio.gather(*(asyncio.to_thread(_wait, helper, timeout_s) for helper in self._processes))
-        for counters_ in ended:
-            self.counted.update(counters_)
-
-    @staticmethod
-    def _send(helper: subprocess.Popen[bytes], line: str) -> None:
-        assert helper.stdin is not None
-        try:
-            helper.stdin.write(line.encode() + b"\n")
-            helper.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            pass  # it has exited; the others continue
-
-
-def _wait(helper: subprocess.Popen[bytes], timeout_s: float) -> dict[str, int]:
-    """Its counters; empty if it had to be killed."""
-    try:
-        helper.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        helper.kill()
-        helper.wait()
-    assert helper.stdout is not None
-    with helper.stdout as output:
-        last = output.read().strip()
-    return dict(json.loads(last)) if last and helper.returncode == 0 else {}

@@ -10,22 +10,24 @@ import asyncio
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import typer
 import uvloop
 
 from curtsy.cli import DONE, INTERRUPTED
-from curtsy.control import retention
 from curtsy.core.observe import configure, counters
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag, end_now
 from curtsy.crawl import run
 from curtsy.services import backends
 
+#: of the process, for `ps` and `top`
+NAME = "crawl-worker"
 #: after the drain, commits have this long
 COMMIT_S = 3.0
 #: then everything is canceled, and the process is killed if it is still there after this
@@ -66,7 +68,9 @@ def crawl_worker() -> None:
 
 def work() -> int:
     """Work until the crawl or the parent has ended."""
-    parent = Parent(sys.stdin.fileno())
+    with suppress(OSError):  # only Linux has it
+        Path("/proc/self/comm").write_text(NAME)
+    parent = Parent(0)
     line = parent.line()
     if line is None:
         return INTERRUPTED
@@ -75,7 +79,7 @@ def work() -> int:
     configure(settings.log_level, settings.log_format)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_work(settings, task["crawl"], parent))
-    print(json.dumps(counters), flush=True)
+    os.write(1, json.dumps(counters).encode())
     return DONE
 
 
@@ -89,9 +93,15 @@ async def _work(settings: Settings, crawl: int, parent: Parent) -> None:
     try:
         await built.open()
         # The parent has the browser, if one is needed.
-        await run.run(built, crawl, None, stop, render=False, tidy=lambda: retention.tidy(built))
+        await run.run(built, crawl, None, stop, render=False, tidy=lambda: tidy(built))
     finally:
         await built.close()
+
+
+def tidy(built: backends.Services) -> None:
+    from curtsy.control import retention  # start-up: crawls of over an hour need it
+
+    retention.tidy(built)
 
 
 def _call(loop: asyncio.AbstractEventLoop, what: Callable[[], None]) -> None:

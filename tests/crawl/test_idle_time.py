@@ -1,4 +1,4 @@
-"""Which seat time counts as waiting."""
+"""Which seat time counts as waiting, and how long a process waits for work."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings_loading import load
-from curtsy.crawl.idle_time import Doing, IdleTime
+from curtsy.crawl.idle_time import Doing, IdleTime, Patience
 from curtsy.fleet.coordination import shards_of, shards_text
 
 WORK, CLOSING, NOTHING = Doing.WORK, Doing.CLOSING, Doing.NOTHING
@@ -57,3 +57,14 @@ def test_time_limits_of_tasks_that_do_not_fit_are_refused(wrong: dict[str, float
 def test_shards_are_written_as_they_are_read(numbers: set[int], text: str) -> None:
     assert shards_text(numbers) == text
     assert shards_of(text, 16) == numbers
+
+
+def test_a_process_without_work_asks_soon_and_then_less_often() -> None:
+    patience = Patience()
+    waits = [patience.wait_s(has_work=False) for _ in range(30)]
+    assert waits[0] == 0.01
+    assert waits == sorted(waits)
+    assert waits[-1] == 0.25
+    assert 1 < sum(wait for wait in waits if wait < 0.25) < 2
+    assert patience.wait_s(has_work=True) == 0.25, "its own events wake it"
+    assert patience.wait_s(has_work=False) == 0.01

@@ -59,6 +59,20 @@ def test_a_crawl_that_is_forgotten_leaves_no_trace_among_the_halted(world: World
     assert world.do("EXISTS", "%halted") == 0
 
 
+def test_the_end_of_a_crawl_is_news_even_after_it_was_forgotten(world: World) -> None:
+    other = world.another("w2")
+    world.crawl()
+
+    def has_halts() -> bool:
+        return world.run(other.lease([(Lane.BATCH, 0)])).has_halts
+
+    assert not has_halts()
+    world.crawl(state=CrawlState.FINISHED)
+    world.run(world.frontier.forget(1))
+    assert has_halts()
+    assert not has_halts()
+
+
 def test_only_the_newest_are_named(world: World) -> None:
     for n in range(1, 1004):
         world.crawl(n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 from frontier_servers import World, blocked, paths, released
@@ -231,6 +232,28 @@ def test_a_paused_crawl_lists_nothing_of_a_run_that_goes_back(world: World) -> N
     assert world.listed("a.test") == []
     world.settle(one)
     assert world.do("HGET", "%crawl:1", "busy") == b"0"
+
+
+def test_the_slots_of_a_call_share_the_room_for_urls(world: World) -> None:
+    world.crawl(delay_s=0.0)
+    for host in ("a.test", "b.test", "c.test"):
+        world.add(1, host, *PAGES)
+    reply = world.run(world.frontier.lease([(Lane.BATCH, 64)], urls_per_slot=32, most_urls=9))
+    assert Counter(lease.host for lease in reply.leases) == {"a.test": 3, "b.test": 3, "c.test": 3}
+    assert reply.urls_per_slot == 3
+
+
+def test_a_single_host_gets_all_of_the_room(world: World) -> None:
+    world.crawl(delay_s=0.0)
+    world.add(1, "a.test", *PAGES)
+    assert len(world.run(world.frontier.lease([(Lane.BATCH, 64)], urls_per_slot=32, most_urls=9)).leases) == 9
+
+
+def test_without_room_a_slot_is_for_one_url(world: World) -> None:
+    world.crawl(delay_s=0.0)
+    world.add(1, "a.test", *PAGES)
+    reply = world.run(world.frontier.lease([(Lane.BATCH, 64)], urls_per_slot=32, most_urls=0))
+    assert (len(reply.leases), reply.urls_per_slot) == (1, 1)
 
 
 def test_a_refill_keeps_up_with_runs(world: World) -> None:

@@ -10,6 +10,8 @@ from curtsy.core.model import WaitingHost
 
 #: shorter gaps do not count as waiting: a host that is due within this time is worth staying for
 GAP_S = 0.05
+#: how long a process with nothing to do waits for an event: at first, at most, and how much longer each time
+_FIRST_S, _LONGEST_S, _GROWTH = 0.01, 0.25, 1.2
 #: hosts that the description of a wait names
 _MAX_NAMED = 3
 
@@ -54,6 +56,24 @@ class IdleTime:
         taken = self.waiting_s, self.closing_s
         self.waiting_s = self.closing_s = 0.0
         return taken
+
+
+class Patience:
+    """How long a process waits until it asks the frontier again.
+
+    Its requests, commits and scans wake it. If it has none and nothing is due, another process may list URLs at any
+    moment, and no event tells. So it asks soon, then less and less often: after 1.5 s, four times a second.
+    """
+
+    def __init__(self) -> None:
+        self._next_s = _FIRST_S
+
+    def wait_s(self, *, has_work: bool) -> float:
+        if has_work:
+            self._next_s = _FIRST_S
+            return _LONGEST_S
+        wait_s, self._next_s = self._next_s, min(_LONGEST_S, _GROWTH * self._next_s)
+        return wait_s
 
 
 def waiting_hosts(troubled: Mapping[str, tuple[str, float]], now: float) -> tuple[WaitingHost, ...]:

@@ -115,8 +115,9 @@ class _Watch:
             self._reported_at = now
             await self._report()
         idle = self._shift.maintenance.idle
-        if self._n in idle or now - self._checked_at >= 1.0:
+        if self._n in idle or self._shift.heard_of_end or now - self._checked_at >= 1.0:
             idle.discard(self._n)
+            self._shift.heard_of_end = False
             self._checked_at = now
             if self._gives_up():
                 await self._shift.maintenance.give_up(self._n)

@@ -23,7 +23,7 @@ from curtsy.crawl.commit import Committer
 from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.crawl_cache import CrawlCache
 from curtsy.crawl.host_policy import HostPolicy
-from curtsy.crawl.idle_time import GAP_S, Doing, IdleTime, describe_wait, waiting_hosts
+from curtsy.crawl.idle_time import GAP_S, Doing, IdleTime, Patience, describe_wait, waiting_hosts
 from curtsy.crawl.in_flight import InFlight
 from curtsy.crawl.lane_plan import BATCH, LANES, LanePlan
 from curtsy.crawl.lease_start import LeaseStarter
@@ -44,8 +44,6 @@ from curtsy.store.warc import WarcRecord
 _RELEASE_S = 0.015
 #: slots of hosts without a delay are returned at once if more of them are idle than a quarter of the requests in flight
 _IDLE_SHARE = 4
-#: the longest wait between two exchanges with the frontier
-_IDLE_S = 0.25
 #: connections that were idle for this long are closed when a run begins
 _IDLE_CONNECTION_S = 15.0
 #: on an immediate stop, or if the disk is full, fetched pages get this long to be committed
@@ -114,6 +112,7 @@ class Shift:
         #: how long requests in flight may take when a run ends
         self._drain_s = settings.drain_s
         self._draining = False
+        self._patience = Patience()
         #: when the next host is due, by the boot clock
         self._next_due = 0.0
         #: the last leases were full runs of URLs, so their hosts probably have more URLs in their lists
@@ -125,6 +124,8 @@ class Shift:
         #: nothing is in flight here, everything is committed, and nothing is due within 50 ms
         self.out_of_work = False
         self._opened = False
+        #: a crawl was paused or has ended, probably by another process
+        self.heard_of_end = False
         stop.listen(self._wake.set)
 
     def _cancel_unsent(self, crawls: set[int]) -> None:
@@ -255,7 +256,7 @@ class Shift:
     def _max_urls_per_slot(self) -> int:
         if not self._may_continue():
             return 1
-        return self._in_flight.runs.longest(len(self._in_flight.under_way))
+        return self._in_flight.runs.longest()
 
     def _visits(self) -> int:
         return self._in_flight.of_lane(Lane.RENDER) + self._starter.of_lane(Lane.RENDER)
@@ -268,7 +269,12 @@ class Shift:
         point("release.before")
         try:
             reply = await self.frontier.lease(
-                wants, [release for release, _ in back], started=starts, solo=solo, urls_per_slot=urls_per_slot
+                wants,
+                [release for release, _ in back],
+                started=starts,
+                solo=solo,
+                urls_per_slot=urls_per_slot,
+                most_urls=self._in_flight.runs.room(len(self._in_flight.under_way)),
             )
         except (EpochLost, FrontierUnavailable) as error:
             # A report that arrives late or twice is harmless; without it the host would wait for the slot's expiry.
@@ -286,13 +292,14 @@ class Shift:
                 self._groups.collect(release.lease.fence, reply.times.get(release.lease.fence))
         if in_flight.runs:
             self._stop_early_runs(reply, back)
+        self.heard_of_end = self.heard_of_end or reply.has_halts
         if reply.halted:
             self._crawl_cache.halt(reply.halted)
         self._scans.add(reply.scans)
         self._plan.note(reply, solo=solo)
         if reply.leases:
             slots = sum(not lease.follows for lease in reply.leases)
-            self._more_listed = urls_per_slot > 1 and len(reply.leases) == slots * urls_per_slot
+            self._more_listed = reply.urls_per_slot > 1 and len(reply.leases) == slots * reply.urls_per_slot
         return reply
 
     def _stop_early_runs(self, reply: LeaseReply, back: Sequence[tuple[Release, bool]]) -> None:
@@ -335,7 +342,8 @@ class Shift:
         in_flight = self._in_flight
         if self._must_exchange():
             return
-        wait_s = _IDLE_S
+        listed = bool(reply.leases) or reply.next_ms is not None
+        wait_s = self._patience.wait_s(has_work=listed or self._has_requests() or self._may_get_work())
         self._next_due = boot() + ((reply.next_ms or reply.now_ms) - reply.now_ms) / 1000
         if reply.next_ms is not None and len(in_flight.under_way) < self.settings.concurrency:
             wait_s = min(wait_s, max(0.003, (reply.next_ms - reply.now_ms) / 1000))

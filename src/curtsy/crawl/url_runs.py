@@ -17,7 +17,7 @@ WINDOW_S = 0.25
 #: URLs for which a process leases one slot at most
 _LONGEST = 32
 #: URLs that the runs of a process have together: about as many as it fetches and parses within the window
-_TOGETHER = 128
+_TOGETHER = 512
 #: runs are made to end within this time, so that few of their URLs are returned unused
 _PLANNED_S = 0.15
 #: weight of a new sample in the mean
@@ -54,10 +54,14 @@ class UrlRuns:
         """How long a request to a host without a delay took."""
         self._mean_s += _WEIGHT * (duration_s - self._mean_s)
 
-    def longest(self, under_way: int) -> int:
-        """For how many URLs a slot is leased, given the number of requests in flight."""
+    def longest(self) -> int:
+        """For how many URLs a slot is leased at most."""
         in_time = int(_PLANNED_S / self._mean_s) if self._mean_s > 0 else _LONGEST
-        return max(1, min(_LONGEST, _TOGETHER // max(1, under_way), in_time))
+        return max(1, min(_LONGEST, in_time))
+
+    def room(self, under_way: int) -> int:
+        """How many more URLs runs may have together, given the number of requests in flight."""
+        return max(0, _TOGETHER - under_way - len(self._after))
 
     def next_after(self, lease: Lease) -> Follower | None:
         """The URL that uses the slot next; None: the run ends here, and `rest_after` has what is left of it."""

@@ -103,11 +103,13 @@ class Frontier:
     async def lease(
         self, wants: Sequence[tuple[Lane, int]], releases: Sequence[Release] = (), *,
         started: Sequence[tuple[int, float]] = (), solo: bool = False, urls_per_slot: int = 1,
+        most_urls: int = 1 << 20,
     ) -> LeaseReply:  # fmt: skip
         """Returns the slots in `releases`, then leases up to the wanted number of slots per lane. `started`: (fence,
         boot time).
 
         `urls_per_slot`: a slot of a host without a delay may be leased for this many URLs, which follow one another.
+        `most_urls`: for all slots together, about as many; each gets one.
         """
         reply = LeaseReply()
         missing = dict(wants)
@@ -128,8 +130,8 @@ class Frontier:
             args.append(len(wanted))
             for lane, n in wanted.items():
                 args += [lane.value, n, self._slots_ms.get(lane, self._slot_ms)]
-            args += [shard.halts, urls_per_slot]
             had = len(reply.leases)
+            args += [shard.halts, urls_per_slot, max(0, most_urls - had)]
             try:
                 raw = await shard.call("lease", *args)
             except (EpochLost, FrontierUnavailable) as error:
@@ -164,7 +166,10 @@ class Frontier:
             reply.next_ms = due if reply.next_ms is None else min(reply.next_ms, due)
         reply.suspects += raw[5]
         reply.render_suspects += raw[8]
-        shard.note_halts(int(raw[6]))
+        reply.urls_per_slot = max(reply.urls_per_slot, raw[9])
+        halts = int(raw[6])
+        reply.has_halts |= halts > shard.halts
+        shard.note_halts(halts)
         reply.halted.update(int(c) for c in raw[7])
 
     async def renew_leases(self, leases: Iterable[Lease]) -> set[int]:

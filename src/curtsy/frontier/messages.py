@@ -133,11 +133,15 @@ class LeaseReply:
     suspects: int = 0
     #: the same for pages that wait for a browser
     render_suspects: int = 0
+    #: for how many URLs a slot was leased at most
+    urls_per_slot: int = 1
     #: shards that answered; not all if one failed after others had granted leases
     asked: set[int] = field(default_factory=set)
     trouble: Exception | None = None
     #: crawls that were paused or have ended since the last reply
     halted: set[int] = field(default_factory=set)
+    #: there were some; those that have ended may be forgotten already, and are not in `halted`
+    has_halts: bool = False
 
 
 @hot_value()

@@ -4,9 +4,10 @@
 --       5 number of releases, then each (release.lua)
 --       then the number of start reports, then each "id ago"
 --       then the number of lanes, then for each: lane, how many, slot in ms
---       then the last `halt` that the caller knows, then how many URLs a slot may be leased for (1: no runs)
+--       then the last `halt` that the caller knows, then how many URLs a slot may be leased for (1: no runs), and for
+--       about how many all slots of the call together
 -- Returns { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since then,
---           suspects due that wait for a browser }
+--           suspects due that wait for a browser, for how many URLs a slot was leased at most }
 --   a lease: id follows host queue version delay per_host robots_ms solo own_robots lane failures adaptive entry, split
 --            by 0x1f; `follows` is the URL before it in its run, whose slot passes to it; 0: it has a slot
 --
@@ -28,7 +29,8 @@ local LOOKED_AT = 16
 local ctr = tonumber(held[4]) or 0
 local granted, slots, leases, ld = {}, {}, {}, {}
 local lanes = tonumber(ARGV[at])
-local longest_run = tonumber(ARGV[at + 2 + lanes * 3])
+local longest_run, together = tonumber(ARGV[at + 2 + lanes * 3]), tonumber(ARGV[at + 3 + lanes * 3])
+local run, used_run = longest_run, 1
 
 local owners = {}
 local function alive(id)
@@ -112,9 +114,9 @@ local function is_suspect(entry) return tonumber(match(entry, '^%a%d+,%d+,(%d+)'
 -- Takes further entries for a run from the queue: plain pages of the same origin that need nothing else first. Only if
 -- no other crawl waits for the host: crawls that share it alternate. The URLs of a host are shared among its slots.
 local function run_of(h, r, q, entry, origin, lane)
-  if longest_run < 2 or solo or lane == 'render' or delay_of(h) > 0 or h.rn ~= 1 or h.bn > 0 then return {} end
+  if run < 2 or solo or lane == 'render' or delay_of(h) > 0 or h.rn ~= 1 or h.bn > 0 then return {} end
   if byte(entry, 1) ~= 112 then return {} end
-  local most = min(longest_run - 1, floor(call('LLEN', q) / h.ph))
+  local most = min(run - 1, floor(call('LLEN', q) / h.ph))
   if r.left >= 0 then most = min(most, r.left - 1) end
   if most < 1 then return {} end
   local more, found = {}, call('LPOP', q, most)
@@ -263,6 +265,13 @@ for i = 0, lanes - 1 do
   local got = 0
   if want > 0 then
     local found, later = candidates(from, want)
+    -- URLs that the caller cannot request soon would only keep other processes from these hosts.
+    local free = 0
+    for _, h in ipairs(found) do free = free + max(1, h.ph - h.out) end
+    if free > 0 then
+      run = max(1, min(longest_run, floor((together - #granted) / min(free, want))))
+      used_run = max(used_run, run)
+    end
     -- Every host gets one slot before any gets another one.
     while #found > 0 and got < want do
       local again = {}
@@ -298,4 +307,4 @@ local browsers_suspects = browsers and call('ZCOUNT', P .. 'due:render:solo', '-
 local halt, heard, halted = tonumber(held[5]) or 0, tonumber(ARGV[at + 1 + lanes * 3]), {}
 if halt > heard then halted = call('ZRANGEBYSCORE', P .. 'halted', '(' .. heard, '+inf') end
 return { tostring(now), released, granted, scans, earliest and tostring(earliest) or '', suspects, halt, halted,
-  browsers_suspects }
+  browsers_suspects, used_run }

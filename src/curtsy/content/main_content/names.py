@@ -57,10 +57,10 @@ class _Words(NamedTuple):
     first: frozenset[str]
 
     @classmethod
-    def of(cls, words: str, before: str = r"\s-") -> _Words:
-        """`before`: what may be before a word."""
+    def of(cls, words: str, before: str = r"\s-", after: str = r"[\s\d-]") -> _Words:
+        """`before` and `after`: what may be beside a word."""
         found = sorted(words.split(), key=len, reverse=True)
-        pattern = re.compile(rf"(?:^|[{before}])(?:{'|'.join(map(re.escape, found))})(?=$|[\s\d-])")
+        pattern = re.compile(rf"(?:^|[{before}])(?:{'|'.join(map(re.escape, found))})(?=$|{after})")
         return cls(pattern, frozenset(_EDGE.split(word)[0] for word in found))
 
     def are_in(self, names: _Read) -> bool:
@@ -76,7 +76,7 @@ _NO_CONTROL = _Words.of(_LISTS["frame"] + _LISTS["consent"])
 _CONSENT = _Words.of(_LISTS["consent"])
 _POSTER = _Words.of(_LISTS["poster"])
 _LEAD = _Words.of(_LISTS["lead"])
-_POST = _Words.of(_LISTS["post"], before=r"\s")
+_POST = _Words.of(_LISTS["post"], before=r"\s", after=r"[\s\d]|-\d")
 _COMMENT_TEXT = _Words.of(_LISTS["comment_text"])
 _FOOTER = _Words.of("footer copyright colophon legal disclaimer")
 _BUTTON = _Words.of("btn btns button buttons cta add-to-cart buy-now knopka cart basket")
@@ -169,7 +169,7 @@ def is_consent(names: str) -> bool:
 @lru_cache(_REMEMBERED)
 def is_post(names: str) -> bool:
     """Return whether the names are those of the text of a forum post; blogs call articles so too, and say more."""
-    return _POST.are_in(_read(names)) and "entry" not in names
+    return _POST.are_in(_read(names)) and "entry" not in names and "item-control" not in names
 
 
 @lru_cache(_REMEMBERED)

@@ -43,7 +43,9 @@ _MAX_SCRIPT = 200_000
 _LEAST_PRODUCTS = 6
 _LEAST_SHELF = 0.3
 _LEAST_PRICED = 0.8
-_TYPE = re.compile(r'"@type"\s{0,20}:\s{0,20}(?:\[\s{0,20})?"(?:https?://schema\.org/)?([A-Za-z]{3,40})"')
+#: one type, or a list of them
+_TYPE = re.compile(r'"@type"\s{0,20}:\s{0,20}(\[[^\]]{0,300}|"[^"]{0,80})')
+_TYPE_NAME = re.compile(r'"\s{0,20}(?:https?://schema\.org/)?([A-Za-z]{3,40})')
 _ARTICLES = frozenset(
     ("article", "newsarticle", "blogposting", "reportagenewsarticle", "analysisnewsarticle", "opinionnewsarticle",
      "techarticle", "scholarlyarticle", "liveblogposting", "review", "recipe", "howto", "medicalwebpage")
@@ -103,7 +105,8 @@ class Signs:
     @property
     def is_forum(self) -> bool:
         # The questions of an article or a service are no thread.
-        if not self.types.isdisjoint(_FORUMS if "faqpage" not in self.types else _FORUMS - {"question"}):
+        is_answering = "faqpage" in self.types or not self.types.isdisjoint(_ARTICLES)
+        if not self.types.isdisjoint(_FORUMS - {"question"} if is_answering else _FORUMS):
             return True
         return self._is_made_by_forum and _FORUM_URL.search(self.url) is not None
 
@@ -127,7 +130,8 @@ class Signs:
     def _read(self, node: LexborNode) -> None:
         attributes = node.attributes
         if node.tag == "script":
-            self.types.update(name.lower() for name in _TYPE.findall((node.text() or "")[:_MAX_SCRIPT]))
+            for said in _TYPE.findall((node.text() or "")[:_MAX_SCRIPT]):
+                self.types.update(name.lower() for name in _TYPE_NAME.findall(said))
         elif node.tag == "meta" and attributes.get("property") == "og:type":
             self.declared = (attributes.get("content") or "").strip().lower()
         elif node.tag == "meta" and attributes.get("name"):

@@ -26,6 +26,8 @@ _ENOUGH_PROSE = 300
 _ENOUGH = 0.25
 #: letters of a short text
 _LEAST_TEXT = 150
+#: a page with less text is one that a reader fills in
+_LEAST_PAGE = 40
 #: letters of a list, and share of links in a menu
 _LEAST_LIST = 500
 _LEAST_MENU = 0.9
@@ -41,6 +43,11 @@ class Strategy(Enum):
     AS_LIST = "as list"
     #: names of classes mislead
     TAGS_ONLY = "tags only"
+    #: nothing but a form is left
+    WITH_FORMS = "with forms"
+
+
+_WITH_LISTS = frozenset((Strategy.AS_LIST, Strategy.TAGS_ONLY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,8 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
         wider = _choose(page, heading, signs, strategy)
         if wider.letters > 2 * found.letters and not _is_menu_added(found, wider, strategy):
             found = wider
+    if found.letters < _LEAST_PAGE < page.elements[0].letters:
+        found = max(found, _choose(page, heading, signs, Strategy.WITH_FORMS), key=lambda one: one.letters)
     return found
 
 
@@ -101,7 +110,7 @@ def _is_menu_added(found: Choice, wider: Choice, strategy: Strategy) -> bool:
 
 
 def _choose(page: Outline, heading: int | None, signs: Signs, strategy: Strategy) -> Choice:
-    frame = Frame(page, heading, by_name=strategy is not Strategy.TAGS_ONLY)
+    frame = Frame(page, heading, strategy is not Strategy.TAGS_ONLY, strategy is not Strategy.WITH_FORMS)
     out = frame.out()
     groups = groups_of(page, out)
     posts = posts_of(page, out, signs.is_article)
@@ -109,7 +118,7 @@ def _choose(page: Outline, heading: int | None, signs: Signs, strategy: Strategy
     kind = page_type(page, groups, posts, signs, rest)
     if posts:
         return _thread(page, heading, posts, out | frame.posters())
-    if strategy is not Strategy.ALL and kind is not PageType.COLLECTION:
+    if strategy in _WITH_LISTS and kind is not PageType.COLLECTION:
         kind = PageType.LISTING
     if kind in _WITH_FREE_LABELS:
         out -= frame.free_labels()
@@ -117,7 +126,7 @@ def _choose(page: Outline, heading: int | None, signs: Signs, strategy: Strategy
         out |= frame.posters()
     elif kind is not PageType.PRODUCT:
         out |= frame.comments()
-    sums = Sums(page.elements, out, by_prose=strategy is Strategy.ALL and kind is not PageType.COLLECTION)
+    sums = Sums(page.elements, out, by_prose=strategy not in _WITH_LISTS and kind is not PageType.COLLECTION)
     at = RootSearch(page, sums, out, kind, heading, signs.is_recipe).root()
     pruned = Pruning(page, sums, out, kind, groups, heading, signs.is_board).within(at)
     return Choice(

@@ -57,6 +57,8 @@ _LEAST_TEXT = 300
 _LEAST_PARAGRAPHS = 2
 #: letters of prose, and share of links, of a text that is named as a control
 _LEAST_CONTROL_TEXT = 200
+#: share of the page's prose in its only text
+_ALMOST_ALL = 0.9
 _MOST_LINKED_CONTROL = 0.1
 #: boxes with the same name, in as many items, and their share of the page's prose together
 _LEAST_BOXES = 3
@@ -98,8 +100,10 @@ _ORDERS = ",".join(
 
 
 class Frame:
-    def __init__(self, page: Outline, heading: int | None, by_name: bool = True) -> None:
+    def __init__(self, page: Outline, heading: int | None, by_name: bool = True, with_forms: bool = True) -> None:
+        """`with_forms`: whether forms that ask for text surround the content."""
         self._by_name = by_name
+        self._with_forms = with_forms
         self._elements = page.elements
         self._text = page.text
         self._heading = heading
@@ -155,6 +159,8 @@ class Frame:
         # Most elements have no tag, role or name that could matter.
         if not _may_surround(tag, role, element.names) and not self._is_notice(element):
             return False
+        if role == "main":
+            return False
         if element.part is Part.FRAME and self._is_consent(number, element):
             return True
         # On a page with little prose, a notice may hold most of it.
@@ -164,12 +170,13 @@ class Frame:
         role = (role or "").lower()
         if (tag == "button" or role == "button") and _opens(element):
             return False
-        if tag in _TAGS or role in _ROLES:
+        if tag in _TAGS or (role in _ROLES and not (role == "tablist" and element.prose > 0)):
             return True
         if tag == "header" or role == "banner":
             return not self._is_in_content(number) and not self._holds_title(number) and not _is_opening(element)
         if tag in _HEADER_TAGS and element.links and names.is_header(element.names):
-            return share < 0.3 and not self._is_in_content(number) and not self._holds_title(number)
+            is_around = not self._is_in_content(number) and not self._holds_title(number)
+            return share < 0.3 and is_around and not _is_opening(element)
         if element.letters < _MOST_BUTTON_LETTERS and tag in _BUTTON_TAGS and names.is_button(element.names):
             return not element.headings
         if self._is_notice(element):
@@ -178,8 +185,9 @@ class Frame:
             is_content = self._is_text(number, element) or self._has_facts(number, element)
             return _NOTE.search(element.names) is None and not is_content
         if tag == "form":
-            return share < 0.3 and element.letters < 0.4 * self._letters and _asks_reader(element)
-        if tag == "p" and element.link_density < _LEAST_LINKED_PARAGRAPH:
+            is_small = share < 0.3 and element.letters < 0.4 * self._letters
+            return self._with_forms and is_small and _asks_reader(element)
+        if tag == "p" and element.link_density < _LEAST_LINKED_PARAGRAPH and not names.is_path(element.names):
             return False
         return self._by_name and tag not in _NEVER_BY_NAME and self._is_out_by_name(number, element, share)
 
@@ -204,6 +212,8 @@ class Frame:
             return False
         if part is Part.SIDEBAR and (element.tag in _NO_SIDEBARS or self._has_facts(number, element)):
             return False
+        if part is Part.SIDEBAR and self._is_only_text(element):
+            return False
         if part is Part.META:
             # A list without links has facts: `14 km`, `3 rooms`.
             has_facts = element.tag in _LISTS and not element.links
@@ -221,6 +231,11 @@ class Frame:
         if element.prose > 0 and element.link_density < _MOST_LINKED_TEXT and self._is_part_of_text(number, element):
             return False
         return not self._holds_title(number)
+
+    def _is_only_text(self, element: Element) -> bool:
+        """Whether a column has almost all prose of the page, though menus have more letters."""
+        is_text = element.prose >= max(_LEAST_TEXT, _ALMOST_ALL * self._prose)
+        return is_text and element.link_density < _MOST_LINKED_CONTROL
 
     def _is_text_box(self, number: int, element: Element) -> bool:
         """Whether an element is a box in an item, whose name all boxes with the text of items have: `cardOverlay`."""

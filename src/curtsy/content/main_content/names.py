@@ -38,6 +38,16 @@ class Part(Enum):
 
 
 _LISTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "names.toml").read_text("utf-8"))
+#: types of schema.org for parts of a page
+_DECLARED = {
+    "sitenavigationelement": "navigation",
+    "wpheader": "site-header",
+    "wpfooter": "site-footer",
+    "wpsidebar": "sidebar",
+    "wpadblock": "ad",
+    "breadcrumb": "breadcrumb",
+    "breadcrumblist": "breadcrumb",
+}
 #: what a word begins or ends at
 _EDGE = re.compile(r"[\s\d-]+")
 
@@ -79,6 +89,7 @@ _LEAD = _Words.of(_LISTS["lead"])
 _POST = _Words.of(_LISTS["post"], before=r"\s", after=r"[\s\d]|-\d")
 _COMMENT_TEXT = _Words.of(_LISTS["comment_text"])
 _FOOTER = _Words.of("footer copyright colophon legal disclaimer")
+_PATH = _Words.of("breadcrumb breadcrumbs crumbs bread-crumb bread-crumbs breadcrumbtrail fil-ariane migas-de-pan")
 _BUTTON = _Words.of("btn btns button buttons cta add-to-cart buy-now knopka cart basket")
 #: WordPress uses it for the boxes of sidebars; `elementor-widget` and the widgets of `so-panel` may be anything
 _WIDGET = re.compile(r"(?:^|\s)widget(?:-[a-z]|\s|$)")
@@ -93,10 +104,11 @@ _HEADER = re.compile(
 )
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[_:./-]+")
-#: `no-sidebar`, `has-sidebar` and `node-no-sidebar` describe the page around the element; an `ad` with details is an
-#: entry of classified advertisements; results of a search are what a page lists. Each has a hyphen
+#: `no-sidebar`, `has-sidebar`, `node-no-sidebar` and `sidebar-layout` describe the page around the element; an `ad`
+#: with details is an entry of classified advertisements; results of a search are what a page lists. Each has a hyphen
 _ABOUT_PAGE = re.compile(
     r"(?:^|[\s-])(?:no|not|has|with|without|hide|show)-\S*|(?:text|bg|border|badge|link)-secondary"
+    r"|(?:^|(?<=[\s-]))side-?bar-layout"
     r"|(?:^|(?<=[\s-]))ads?-(?=(?:details?|titles?|desc|description|prices?|contents?|infos?|lists?|listing|subject|view)(?:$|[\s-]))"
     r"|(?:^|(?<=[\s-]))(?:list|listings?|classifieds?)-ads?(?=$|[\s-])"
     r"|(?:^|(?<=[\s-]))search-(?:results?|hits?|entry|entries)(?=$|[\s\d-])"
@@ -122,6 +134,15 @@ def part_of(names: str) -> Part:
     return Part.SIDEBAR if is_sidebar else Part.UNKNOWN
 
 
+def of_type(itemtype: str) -> str:
+    """Return the name of a part of a page that its microdata declare.
+
+    >>> of_type("https://schema.org/WPSideBar"), of_type("https://schema.org/Product")
+    ('sidebar', '')
+    """
+    return _DECLARED.get(itemtype.rstrip("/ ").rpartition("/")[2].lower(), "")
+
+
 def is_by_id(attributes: Mapping[str, str | None]) -> bool:
     """Return whether only the id of an element says something about it."""
     return part_of(f"{attributes.get('class') or ''} ") is Part.UNKNOWN
@@ -140,6 +161,11 @@ def is_footer(names: str) -> bool:
 @lru_cache(_REMEMBERED)
 def is_button(names: str) -> bool:
     return _BUTTON.are_in(_read(names))
+
+
+def is_path(names: str) -> bool:
+    """Return whether the names are those of the path to the page from the home page."""
+    return _PATH.are_in(_read(names))
 
 
 @lru_cache(_REMEMBERED)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborNode
 
 from curtsy.content import text as prose
-from curtsy.content.main_content.names import Part, part_of
+from curtsy.content.main_content.names import Part, of_type, part_of
 from curtsy.content.text import VisibleText
 from curtsy.content.walk import PageTree
 
@@ -49,7 +49,7 @@ class Element:
         self.parent = parent
         self.attributes = attributes
         #: its class and id, and what they say
-        if "class" in attributes or "id" in attributes:
+        if "class" in attributes or "id" in attributes or "itemtype" in attributes or "typeof" in attributes:
             self.names = names = names_of(tag, attributes)
             self.part = part_of(names) if len(names) > 1 else Part.UNKNOWN
         else:
@@ -84,9 +84,12 @@ class Outline:
 
 
 def names_of(tag: str, attributes: Mapping[str, str | None]) -> str:
-    """Return the class and the id. The id of a heading is the address of its section, made from its words."""
+    """Return the class, the id and the name of a declared part. The id of a heading is the address of its section."""
     class_ = attributes.get("class") or ""
-    return class_ if tag in _HEADINGS else f"{class_} {attributes.get('id') or ''}"
+    said = class_ if tag in _HEADINGS else f"{class_} {attributes.get('id') or ''}"
+    if "itemtype" in attributes or "typeof" in attributes:
+        return f"{said} {of_type(attributes.get('itemtype') or attributes.get('typeof') or '')}"
+    return said
 
 
 def outline(tree: PageTree) -> Outline:

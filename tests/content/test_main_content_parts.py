@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from curtsy.content.document import Document
-from curtsy.content.main_content import PageType
+from curtsy.content.main_content import PageType, phrases
 
 SENTENCE = "The ferry crosses the strait four times a day, and in summer it takes bicycles without a ticket. "
 MENU = '<nav><a href="/a">Timetables</a> <a href="/b">Fares and more</a> <a href="/c">Harbors</a></nav>'
@@ -136,3 +136,42 @@ def test_a_page_that_is_a_form_has_the_text_of_the_form() -> None:
     text = page(f"{form}<footer>{links}</footer>").main_text()
     assert "Lost and found" in text
     assert "Harbor number" not in text
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        '<h2>Category: <a href="/c/1">Summer trips</a></h2>',
+        '<p>Schlagwörter: <a href="/c/1">Summer trips</a></p>',
+        '<p>タグ：<a href="/c/1">Summer trips</a></p>',
+        '<p>Under <a href="/c/1" rel="category tag">Summer trips</a></p>',
+        '<a href="/c/1"><div>Summer trips</div></a>',
+        '<div><ul><li><a href="/1">Islands (12)</a></li><li><a href="/2">Summer trips (3)</a></li>'
+        '<li><a href="/3">Winter (1)</a></li></ul></div>',
+    ],
+)
+def test_the_topics_of_an_article_and_links_to_others_are_left_out(part: str) -> None:
+    text = article(part)
+    assert "Summer trips" not in text
+    assert "5: The ferry" in text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<p>Category: Summer trips without a fixed plan</p>",
+        '<p>The company calls them <a href="/c/1">Summer trips</a> and they are sold from May to the end of June</p>',
+        '<a href="#summer-trips"><h2>Summer trips</h2></a><p>They are sold from May to June, on board.</p>',
+    ],
+)
+def test_sentences_and_headings_with_links_are_content(part: str) -> None:
+    assert "Summer trips" in article(part)
+
+
+def test_the_years_of_books_are_no_numbers_of_entries() -> None:
+    assert not phrases.is_facet("The strait (1987)\nThe crossing (2004)")
+    assert phrases.is_facet("Islands (12)\nHarbors (3)")
+    assert phrases.is_facet("島（12）\n港（3）")

@@ -91,10 +91,12 @@ _LABELS = Pattern.of("labels", r"{}[\W_]{0,4}")
 _COOKIES = Pattern.of("cookies")
 _ORDER = Pattern.of("order")
 _DATELINE = Pattern.of("dateline", r"{}[^.!?。]{0,80}$")
+_TOPICS = Pattern.of("topics", r"\W{0,3}{}\s?[:：]|\W{0,3}(?:posted in|tagged(?: with)?|filed under)\b")
 _COPYRIGHT = Pattern.of("copyright")
 _COPYRIGHT_FIRST = Pattern.of("copyright_first", r"\W{0,3}{}")
 _PAGES = Pattern.of("pages", r"(?:[\W\d_]|{}(?![^\W\d_]))*")
-_COUNTS = re.compile(r"\([0-9]{1,6}\)[ \t]*$", re.MULTILINE)
+#: not the year of a book or a film
+_COUNTS = re.compile(r"[(（](?!(?:19|20)[0-9]{2}[)）])[0-9]{1,6}[)）][ \t]*$", re.MULTILINE)
 _MOST_COUNTED = 0.6
 _NUMBERS = re.compile(r"[0-9]{1,5}")
 _FORUM = Pattern.of("forum", r"\W{0,3}{}")
@@ -122,6 +124,11 @@ def count_orders(text: str, most: int) -> int:
 def is_dateline(text: str) -> bool:
     """Return whether a text says when an article was published: `Updated: 3 May, 10:00`."""
     return _DATELINE.match(text) is not None
+
+
+def is_topics(text: str) -> bool:
+    """Return whether a text is what an article is filed under: `Tags: cars, news`."""
+    return _TOPICS.match(text) is not None
 
 
 def is_copyright(text: str) -> bool:

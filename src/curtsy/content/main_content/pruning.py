@@ -35,6 +35,8 @@ _MOST_TITLED = 0.7
 _LEAST_OPENED = 250
 _MOST_LINKED_OPENED = 0.1
 _DATELINE = 90
+#: share of links in a line that names the topics of an article
+_LEAST_LINKED_TOPICS = 0.4
 _MOST_LINKS_OF_PRICE = 4
 #: share of the root that may be left out in addition
 _MOST_PRUNED = 0.6
@@ -142,7 +144,7 @@ class Pruning:
         letters = self._sums.letters[number]
         if letters <= 0:
             return False
-        if letters < _SMALL and self._is_small_print(element):
+        if letters < _SMALL and (self._is_small_print(element) or (element.linked and self._is_filed(number))):
             return True
         group = self._groups.get(number)
         if self._kind in _LISTS:
@@ -156,6 +158,8 @@ class Pruning:
                 and not (element.headings and self._is_in_item(number))
             )
         if group is not None and self._is_teasers(number, group):
+            return True
+        if self._is_menu(number) and phrases.is_facet(self._said(number)):
             return True
         return self._is_link_list(number) or (self._kind is PageType.ARTICLE and self._is_teaser(number))
 
@@ -255,6 +259,18 @@ class Pruning:
             return not element.headings
         return element.tag not in _NOT_SMALL_PRINT and not element.headings and phrases.is_copyright(said)
 
+    def _is_filed(self, number: int) -> bool:
+        """Whether an element of an article names its topics, or is within a link to another page."""
+        element = self._elements[number]
+        if self._kind is not PageType.ARTICLE or element.link_density <= _LEAST_LINKED_TOPICS:
+            return False
+        if element.headings and element.tag not in _HEADINGS:
+            return False
+        links = [one for one in self._elements[number : element.stop] if one.tag == "a"]
+        if not links:  # it is in one; so may be the heading of a section, which links to itself
+            return not element.headings
+        return phrases.is_topics(self._said(number)) or all(map(_is_tag, links))
+
     # A section under a heading
 
     def _section(self, number: int) -> list[int]:
@@ -334,6 +350,11 @@ class Pruning:
         """Whether what was left out had a heading of its own, unlike a date or a button."""
         element = self._elements[number]
         return element.part is not Part.META and element.letters > 30 and element.links > 0
+
+
+def _is_tag(link: Element) -> bool:
+    """Whether a link leads to what is filed under the same word: `rel="category tag"`."""
+    return "tag" in (link.attributes.get("rel") or "").split()
 
 
 def _ends(heading: Element, following: Element | None) -> bool:

@@ -22,7 +22,7 @@ from curtsy.content.parser_limits import tame
 from curtsy.content.streamed import placements_of
 from curtsy.content.text import VisibleText
 from curtsy.content.visibility import judge
-from curtsy.content.walk import PageTree
+from curtsy.content.walk import PageTree, walk
 from curtsy.core.text_layout import Label, Visibility
 from curtsy.rules.urls import normalise, parse
 
@@ -140,7 +140,7 @@ class Document:
 
     def markdown(self) -> str:
         """The whole page as Markdown: headings, paragraphs, lists, links, emphasis, code, tables, quotations."""
-        return markdown(self.page_tree(), lambda href: parse(href, self.base_url))
+        return markdown([walk(self.page_tree())], self._absolute)
 
     def main_content(self) -> MainContent:
         """Return what the page is about, without menus, footers, notices and links to other pages."""
@@ -157,8 +157,10 @@ class Document:
 
     def main_markdown(self) -> str:
         """Return the main content as Markdown, in the form of `markdown()`."""
-        main = self.main_content()
-        return markdown(main.tree, lambda href: parse(href, self.base_url), main.roots)
+        return markdown(self.main_content().walks(), self._absolute)
+
+    def _absolute(self, href: str) -> str | None:
+        return parse(href, self.base_url)
 
     def page_type(self) -> PageType:
         """Return what kind of page it is, as far as its structure says."""

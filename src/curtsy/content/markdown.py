@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import cast
 
 from selectolax.lexbor import LexborNode
 
-from curtsy.content.walk import BLOCKS, CELLS, PRE, PageTree, walk
+from curtsy.content.walk import BLOCKS, CELLS, PRE, Step
 
 _SPECIAL = re.compile(r"[\\`*\[\]<]")
 _ESCAPES = str.maketrans({char: f"\\{char}" for char in "\\`*[]<"})
@@ -25,14 +25,14 @@ _WRITTEN = BLOCKS | CELLS | {"img"}
 _MAX_MARKS = 12
 
 
-def markdown(tree: PageTree, resolve: Callable[[str], str | None], roots: Sequence[LexborNode | None] = (None,)) -> str:
-    """CommonMark with tables; `resolve` makes a link absolute, or gives None to leave it out.
+def markdown(walks: Iterable[Iterable[Step]], resolve: Callable[[str], str | None]) -> str:
+    """CommonMark with tables of the elements that are walked over, one after the other.
 
-    `roots` are the elements to write, one after the other; None is the whole page.
+    `resolve` makes a link absolute, or gives None to leave it out.
     """
     writer = _Writer(resolve)
-    for root in roots:
-        for node, tag, entering in walk(tree, root):
+    for steps in walks:
+        for node, tag, entering in steps:
             if tag == "-text":
                 writer.text(node.text_content or "")
             elif tag in _SPANS:

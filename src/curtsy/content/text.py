@@ -8,14 +8,14 @@ element has an exact span. docs/reference/visible-text.md has the rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
 from curtsy.content.tables import Tables
-from curtsy.content.walk import BLOCKS, MARKS, PRE, PageTree, walk
+from curtsy.content.walk import BLOCKS, MARKS, PRE, PageTree, Step, walk
 from curtsy.core.text_layout import TextLayout, Visibility, VisibilitySpan
 
 #: struck text is not joined with the text next to it
@@ -54,16 +54,6 @@ class Span(NamedTuple):
     depth: int
 
 
-class Elements(Protocol):
-    """Gets every element, in document order."""
-
-    def enter(self, node: LexborNode, tag: str, at: int) -> None:
-        """The element's text begins at or after a position."""
-
-    def leave(self, at: int) -> None:
-        """The text of the element that was entered last, and is open, ends."""
-
-
 class VisibleText(NamedTuple):
     text: str
     layout: TextLayout
@@ -80,16 +70,9 @@ def text(root: LexborNode | None, limit: int | None = None, tree: PageTree | Non
 
 
 def read(
-    tree: PageTree,
-    root: LexborNode | None = None,
-    limit: int | None = None,
-    spans_of: Container[str] = (),
-    elements: Elements | None = None,
+    tree: PageTree, root: LexborNode | None = None, limit: int | None = None, spans_of: Container[str] = ()
 ) -> VisibleText:
-    """Return the text and its layout, and the spans of elements with the tags `spans_of`.
-
-    `elements` gets all of them instead, if it is given.
-    """
+    """Return the text and its layout, and the spans of elements with the tags `spans_of`."""
     writer = _Writer()
     tables = Tables()
     meaning_of = _MEANING.get
@@ -101,20 +84,12 @@ def read(
         if tag == "-text":
             write(node.text_content or "")
         else:
-            meaning = meaning_of(tag)
-            if elements is not None:
-                if meaning == _MARK:
-                    pass  # no element
-                elif entering:
-                    elements.enter(node, tag, writer.size)
-                else:
-                    elements.leave(writer.size)
-            elif tag in spans_of:
+            if tag in spans_of:
                 if entering:
                     starts.append(writer.size)
                 else:
                     spans.append(Span(node, starts.pop(), writer.size, len(starts)))
-            if meaning is not None:
+            if (meaning := meaning_of(tag)) is not None:
                 if meaning == _BLOCK:
                     if not writer.at_cell_start:
                         writer.pending = _LINE
@@ -124,6 +99,31 @@ def read(
             steps += 1
             if writer.size + steps > limit:
                 break
+    return _result(writer, tables, spans)
+
+
+def read_steps(steps: Iterable[Step]) -> tuple[VisibleText, list[int]]:
+    """Return the text of a walk, without spans, and for each step the number of characters before it."""
+    writer = _Writer()
+    tables = Tables()
+    meaning_of = _MEANING.get
+    write = writer.write
+    positions: list[int] = []
+    add = positions.append
+    for node, tag, entering in steps:
+        add(writer.size)
+        if tag == "-text":
+            write(node.text_content or "")
+        elif (meaning := meaning_of(tag)) is not None:
+            if meaning == _BLOCK:
+                if not writer.at_cell_start:
+                    writer.pending = _LINE
+            else:
+                _apply(writer, tables, meaning, node, tag, entering)
+    return _result(writer, tables, []), positions
+
+
+def _result(writer: _Writer, tables: Tables, spans: list[Span]) -> VisibleText:
     whole = "".join(writer.parts)
     layout = TextLayout(tuple(writer.unseen()), partial(tables.cells, whole))
     return VisibleText(whole, layout, [_trimmed(span, whole) for span in spans])

@@ -27,6 +27,17 @@ BLOCKS = frozenset(
 CELLS = frozenset(("td", "th"))
 PRE = frozenset(("pre", "listing", "xmp"))
 
+#: further elements of many pages
+_OTHERS = frozenset(
+    ("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "code", "col", "colgroup", "del", "dfn", "em",
+     "font", "i", "img", "input", "ins", "kbd", "label", "link", "map", "mark", "meta", "nobr", "picture", "q", "ruby",
+     "rt", "s", "samp", "small", "source", "span", "strike", "strong", "sub", "sup", "td", "th", "time", "tt", "u",
+     "var", "wbr", "-text")
+)  # fmt: skip
+#: the tags above by themselves, and by the numbers that the parser gives them: one string for each
+_NAMES = {name: name for name in BLOCKS | UNSEEN | _OTHERS}
+_tags: dict[int, str] = {}
+
 #: (node, its tag, True on the way in and False on the way out); text nodes only on the way in. Around an element
 #: that is not simply visible, there is a step with the value of its visibility as tag: `-collapsed`
 Step = tuple[LexborNode, str, bool]
@@ -66,6 +77,7 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
     """Yield everything that a reader may see of the page, or of one element of it."""
     node = root if root is not None else tree.root
     visibility = tree.visibility
+    tag_of = _tags.get
     #: elements whose children are being visited, with their tags: read once, each of them costs a call
     open_: list[tuple[LexborNode, str]] = []
     #: depth, element and tag of open marks
@@ -73,7 +85,7 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
     returns: list[_Return] = []
     placed: set[int] = set()
     while node is not None:
-        tag = node.tag or ""
+        tag = tag_of(node.tag_id) or _read_tag(node)
         if tag == "-text":
             yield node, tag, True
         elif tag in UNSEEN:
@@ -117,6 +129,15 @@ def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
         if not open_:
             return
         node = following
+
+
+def _read_tag(node: LexborNode) -> str:
+    """Return the tag of a node; a known one is remembered, because reading it makes a string each time."""
+    tag = node.tag or ""
+    if (known := _NAMES.get(tag)) is None:
+        return tag
+    _tags[node.tag_id] = known
+    return known
 
 
 def _placement(tree: PageTree, node: LexborNode, placed: set[int]) -> Placement | None:

@@ -9,16 +9,16 @@ Pure; bad content never raises; the time is linear in the page. docs/reference/m
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
-
-from selectolax.lexbor import LexborNode
 
 from curtsy.content.main_content.choose import Choice, choose
 from curtsy.content.main_content.outline import Outline, outline
 from curtsy.content.main_content.page_type import PageType
-from curtsy.content.walk import PageTree
+from curtsy.content.walk import PageTree, Step, walk
 from curtsy.core.text_layout import Visibility
 
 __all__ = ["MainContent", "PageType", "Piece", "main_content", "outline"]
@@ -39,26 +39,48 @@ class MainContent:
     text: str
     #: in order, without overlaps
     pieces: tuple[Piece, ...]
-    #: its elements in document order, and the tree in which everything else inside them is hidden
-    roots: tuple[LexborNode, ...] = field(repr=False)
-    tree: PageTree = field(repr=False)
+    #: makes `walks`
+    _walks: Callable[[], Iterator[Iterable[Step]]] = field(repr=False, compare=False)
+
+    def walks(self) -> Iterator[Iterable[Step]]:
+        """Yield for each element of the content a walk over it, without what is left out."""
+        return self._walks()
 
 
 def main_content(tree: PageTree, page: Outline, url: str = "", title: str | None = None) -> MainContent:
     """Return the main content of a page; `page` is the outline of `tree`."""
     if tree.root is None:
-        return MainContent(PageType.SERVICE, "", (), (), tree)
+        return MainContent(PageType.SERVICE, "", (), partial(iter, ()))
     choice = choose(page, tree.root, url, title)
     text, pieces = _joined(page.text, _spans(page, choice))
-    hidden = {page.elements[number].node.mem_id: Visibility.HIDDEN for number in choice.out}
-    unheard = {at: Visibility.HIDDEN for at, one in tree.visibility.items() if one is Visibility.SCREEN_READER}
-    return MainContent(
-        type=choice.type,
-        text=text,
-        pieces=pieces,
-        roots=tuple(page.elements[number].node for number in choice.roots),
-        tree=PageTree(tree.root, {**tree.visibility, **unheard, **hidden}, tree.placements),
-    )
+    return MainContent(type=choice.type, text=text, pieces=pieces, _walks=partial(_walks, tree, page, choice))
+
+
+def _walks(tree: PageTree, page: Outline, choice: Choice) -> Iterator[Iterable[Step]]:
+    elements, states = page.elements, tree.visibility
+    unheard = {at for at, state in states.items() if state is Visibility.SCREEN_READER}
+    out = set(choice.out)
+    if unheard:
+        out.update(number for number, element in enumerate(elements) if element.node.mem_id in unheard)
+    if tree.placements:
+        # Streamed content is visited where a walk finds its first placeholder.
+        hidden = {elements[number].node.mem_id: Visibility.HIDDEN for number in out}
+        rest = PageTree(tree.root, {**states, **hidden}, tree.placements)
+        yield from (walk(rest, elements[root].node) for root in choice.roots)
+        return
+    ordered = sorted(out)
+    yield from (chain.from_iterable(_parts(page, root, ordered)) for root in choice.roots)
+
+
+def _parts(page: Outline, root: int, out: list[int]) -> Iterator[list[Step]]:
+    """Yield the steps of a root without those of the elements that are left out."""
+    at, last = page.elements[root].step, page.elements[root].last_step
+    for number in out[bisect_left(out, root) : bisect_left(out, page.elements[root].stop)]:
+        element = page.elements[number]
+        if element.step >= at:
+            yield page.steps[at : element.step]
+            at = element.last_step + 1
+    yield page.steps[at : last + 1]
 
 
 def _spans(page: Outline, choice: Choice) -> Iterator[tuple[int, int]]:

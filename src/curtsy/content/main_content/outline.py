@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from selectolax.lexbor import LexborNode
 from curtsy.content import text as prose
 from curtsy.content.main_content.names import Part, of_type, part_of
 from curtsy.content.text import VisibleText
-from curtsy.content.walk import PageTree
+from curtsy.content.walk import MARKS, PageTree, Step, walk
 
 #: scripts that need few characters for much text: a character counts as this many letters
 _DENSE = 2.2
@@ -27,6 +28,11 @@ _COMMA = re.compile(r"[,،、，;；]")
 _PROSE = 50
 _LONG_PROSE = 100
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_COUNTED = _HEADINGS | {"a", "img"}
+#: steps of a walk around elements that are not simply visible
+_NO_ELEMENTS = frozenset(MARKS.values())
+#: of all elements without children: most have none
+_NO_CHILDREN: list[int] = []
 #: characters of a footnote's mark
 _FOOTNOTE = 5
 
@@ -36,12 +42,12 @@ class Element:
 
     # A page has hundreds of them: a plain class takes half the time of a dataclass to make.
     __slots__ = (
-        "attributes", "children", "end", "headings", "images", "letters", "linked", "links", "names", "node", "parent",
-        "part", "position", "prose", "start", "stop", "tag",
+        "attributes", "children", "end", "headings", "images", "last_step", "letters", "linked", "links", "names",
+        "node", "parent", "part", "position", "prose", "start", "step", "stop", "tag",
     )  # fmt: skip
 
     def __init__(
-        self, node: LexborNode, tag: str, start: int, parent: int, attributes: Mapping[str, str | None]
+        self, node: LexborNode, tag: str, start: int, parent: int, attributes: Mapping[str, str | None], step: int
     ) -> None:
         self.node = node
         self.tag = tag
@@ -62,7 +68,9 @@ class Element:
         self.links = self.headings = self.images = 0
         #: among the children of its parent
         self.position = 0
-        self.children: list[int] = []
+        self.children: list[int] = _NO_CHILDREN
+        #: its first and last steps of the walk
+        self.step = self.last_step = step
 
     @property
     def link_density(self) -> float:
@@ -75,12 +83,39 @@ class Outline:
 
     visible: VisibleText
     elements: list[Element]
-    #: the different names of elements: far fewer than elements
-    names: frozenset[str]
+    #: numbers of elements by their tags, in document order
+    tags: Mapping[str, list[int]]
+    #: and by their names: there are far fewer different names than elements
+    names: Mapping[str, list[int]]
+    #: numbers of elements with a role
+    roles: list[int]
+    #: what a walk over the page sees; `Element.step` refers to it
+    steps: list[Step]
 
     @property
     def text(self) -> str:
         return self.visible.text
+
+    def tagged(self, *tags: str) -> list[int]:
+        """Return the numbers of the elements with these tags, in document order."""
+        found = [number for tag in tags for number in self.tags.get(tag, ())]
+        if len(tags) > 1:
+            found.sort()
+        return found
+
+    def named(self, is_wanted: Callable[[str], bool]) -> list[int]:
+        """Return the numbers of the elements with such names, in document order."""
+        return sorted(number for names, numbers in self.names.items() if is_wanted(names) for number in numbers)
+
+    def outside(self, numbers: Iterable[int], out: set[int]) -> Iterator[int]:
+        """Yield those of the ordered numbers that are not within elements that are left out."""
+        ends = sorted(out, reverse=True)
+        stop = 0
+        for number in numbers:
+            while ends and ends[-1] <= number:
+                stop = max(stop, self.elements[ends.pop()].stop)
+            if number >= stop:
+                yield number
 
 
 def names_of(tag: str, attributes: Mapping[str, str | None]) -> str:
@@ -93,103 +128,98 @@ def names_of(tag: str, attributes: Mapping[str, str | None]) -> str:
 
 
 def outline(tree: PageTree) -> Outline:
-    found = _Elements()
-    visible = prose.read(tree, elements=found)
-    if found.elements:
-        _count(found.elements, visible.text)
-    return Outline(visible, found.elements, frozenset(element.names for element in found.elements))
+    steps = list(walk(tree))
+    visible, positions = prose.read_steps(steps)
+    found = _Elements(visible.text)
+    found.read(steps, positions)
+    elements = found.elements
+    if elements:
+        _count_prose(elements, _lines(visible.text, found.links, found.factor))
+    return Outline(visible, elements, found.tags, found.names, found.roles, steps)
 
 
 class _Elements:
-    """Gathers the elements in document order."""
+    """Gathers the elements in document order, with what is counted of each but its prose."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.elements: list[Element] = []
-        #: numbers of the open elements
-        self._open = [-1]
+        self.tags: defaultdict[str, list[int]] = defaultdict(list)
+        self.names: defaultdict[str, list[int]] = defaultdict(list)
+        self.roles: list[int] = []
+        #: where the outermost links begin and end
+        self.links: list[tuple[int, int]] = []
+        #: letters of a character
+        self.factor = _DENSE if _is_dense(text) else 1.0
+        self._text = text
 
-    def enter(self, node: LexborNode, tag: str, at: int) -> None:
-        elements = self.elements
-        above = self._open[-1]
-        element = Element(node, tag, at, above, node.attributes)
-        number = len(elements)
-        if above >= 0:
-            siblings = elements[above].children
-            element.position = len(siblings)
-            siblings.append(number)
-        elements.append(element)
-        self._open.append(number)
+    def read(self, steps: list[Step], positions: list[int]) -> None:
+        elements, tags, names, roles = self.elements, self.tags, self.names, self.roles
+        text, factor = self._text, self.factor
+        #: the parents of the open elements, their numbers, and the characters of outermost links before their children
+        open_: list[tuple[Element | None, int, int]] = []
+        element: Element | None = None
+        number, linked = -1, 0
+        for step, (node, tag, entering) in enumerate(steps):
+            if tag == "-text" or tag in _NO_ELEMENTS:
+                continue
+            if entering:
+                open_.append((element, number, linked))
+                above, parent = element, number
+                number = len(elements)
+                attributes = node.attributes
+                element = Element(node, tag, positions[step], parent, attributes, step)
+                if above is not None:
+                    if above.children:
+                        element.position = len(above.children)
+                        above.children.append(number)
+                    else:
+                        above.children = [number]
+                elements.append(element)
+                tags[tag].append(number)
+                if element.names:
+                    names[element.names].append(number)
+                if "role" in attributes:
+                    roles.append(number)
+                continue
+            assert element is not None
+            start, end = element.start, positions[step]
+            if start < end:
+                if text[start].isspace():
+                    element.start = start = start + 1  # the separator before it
+                element.letters = (end - start) * factor
+            element.end = end
+            element.stop = len(elements)
+            element.last_step = step
+            above, parent, linked_before = open_.pop()
+            if tag in _COUNTED:
+                if tag == "a":
+                    element.links = 1
+                    if start < end and _is_link(element):
+                        linked = linked_before + end - start
+                        self._add_link(element, number)
+                elif tag == "img":
+                    element.images = 1
+                else:
+                    element.headings += 1
+            if linked != linked_before:
+                element.linked = (linked - linked_before) * factor
+            if above is not None and (element.links or element.headings or element.images):
+                above.links += element.links
+                above.headings += element.headings
+                above.images += element.images
+            element, number = above, parent
 
-    def leave(self, at: int) -> None:
-        elements = self.elements
-        element = elements[self._open.pop()]
-        element.end = at
-        element.stop = len(elements)
-        tag = element.tag
-        if tag == "a":
-            element.links = 1
-        elif tag in _HEADINGS:
-            element.headings += 1
-        elif tag == "img":
-            element.images = 1
-        if element.parent >= 0 and (element.links or element.headings or element.images):
-            above = elements[element.parent]
-            above.links += element.links
-            above.headings += element.headings
-            above.images += element.images
-
-
-class _Line(NamedTuple):
-    """A line with prose; the letters of prose before it and up to its end."""
-
-    start: int
-    end: int
-    before: float
-    after: float
-
-    def up_to(self, position: int) -> float:
-        """Letters of prose before a position up to the end of the line."""
-        if position <= self.start:
-            return self.before
-        return self.before + min(1.0, (position - self.start) / (self.end - self.start)) * (self.after - self.before)
-
-
-def _count(elements: list[Element], text: str) -> None:
-    factor = _DENSE if _is_dense(text) else 1.0
-    for element in elements:
-        start, end = element.start, element.end
-        if start < end:
-            if text[start].isspace():
-                element.start = start = start + 1  # the separator before it
-            element.letters = (end - start) * factor
-    links = _count_links(elements, factor)
-    _count_prose(elements, _lines(text, links, factor))
+    def _add_link(self, link: Element, number: int) -> None:
+        """All letters in a link are those of a link; links in it do not count."""
+        while self.links and self.links[-1][0] >= link.start:
+            self.links.pop()
+        self.links.append((link.start, link.end))
+        for inner in self.elements[number + 1 :]:
+            inner.linked = inner.letters
 
 
 def _is_dense(text: str) -> bool:
     return not text.isascii() and len(_DENSE_CHARS.findall(text)) > 0.3 * len(text)
-
-
-def _count_links(elements: list[Element], factor: float) -> list[tuple[int, int]]:
-    """Count the letters of links in each element; return where the outermost links begin and end."""
-    links: list[tuple[int, int]] = []
-    #: characters of outermost links before each element
-    before: list[int] = []
-    total = link_end = 0
-    for element in elements:
-        before.append(total)
-        if element.start < link_end:
-            element.linked = element.letters  # within a link
-        elif element.tag == "a" and element.letters and _is_link(element):
-            link_end = element.end
-            total += link_end - element.start
-            links.append((element.start, link_end))
-    before.append(total)
-    for element, linked_before in zip(elements, before, strict=False):
-        linked = before[element.stop] - linked_before
-        if linked:
-            element.linked = linked * factor
-    return links
 
 
 def _is_link(element: Element) -> bool:
@@ -213,6 +243,21 @@ def _count_prose(elements: list[Element], lines: list[_Line]) -> None:
             prose = last.up_to(end) - line.up_to(start)
             if prose > 0.0:
                 element.prose = prose
+
+
+class _Line(NamedTuple):
+    """A line with prose; the letters of prose before it and up to its end."""
+
+    start: int
+    end: int
+    before: float
+    after: float
+
+    def up_to(self, position: int) -> float:
+        """Letters of prose before a position up to the end of the line."""
+        if position <= self.start:
+            return self.before
+        return self.before + min(1.0, (position - self.start) / (self.end - self.start)) * (self.after - self.before)
 
 
 def _lines(text: str, links: list[tuple[int, int]], factor: float) -> list[_Line]:

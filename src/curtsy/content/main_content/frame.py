@@ -28,9 +28,9 @@ _OTHER_ROLES = _ROLES | {"banner"}
 _HEADER_TAGS = frozenset(("div", "table", "td", "tr", "section"))
 #: elements of a site have the same tags and names on every page
 _REMEMBERED = 16_384
-#: other elements can only be left out by their attributes
-_JUDGED_WITHOUT_NAMES = _TAGS | _OTHER_TAGS | {"div", "section", "p"}
 _PLAIN_BLOCKS = frozenset(("div", "section", "p"))
+#: other elements can only be left out by their attributes
+_SUSPECT_TAGS = _TAGS | _OTHER_TAGS | _PLAIN_BLOCKS
 _NEVER = frozenset(("html", "body", "main"))
 _CODE = frozenset(("pre", "code"))
 _NEVER_BY_NAME = frozenset(("h1", "pre", "code"))
@@ -104,34 +104,35 @@ class Frame:
         """`with_forms`: whether forms that ask for text surround the content."""
         self._by_name = by_name
         self._with_forms = with_forms
+        self._page = page
         self._elements = page.elements
         self._text = page.text
         self._heading = heading
         self._prose = page.elements[0].prose or 1.0
         self._letters = page.elements[0].letters or 1.0
         self._titles = _titles(page, heading)
-        self._judged = _judged(page.elements)
-        self._box_names = _box_names(page.elements)
+        self._box_names = _box_names(page)
+        content = page.named(_is_content)
         self._marked_texts = [
             number
-            for number, element in enumerate(page.elements)
-            if element.prose >= _LEAST_TEXT and _is_marked_text(element)
+            for number in sorted({*content, *page.tagged("article")})
+            if page.elements[number].prose >= _LEAST_TEXT
         ]
 
     def out(self) -> set[int]:
         """Return the elements around the content, whatever the type of the page."""
-        return self._sweep(self._judged, self._is_out)
+        return self._sweep(_judged(self._page, _suspects(self._page)), self._is_out)
 
     def comments(self) -> set[int]:
-        found = [number for number in self._judged if self._elements[number].part is Part.COMMENTS]
+        found = _judged(self._page, self._page.named(_is_comments))
         return self._sweep(found, lambda _, element: element.prose < 0.7 * self._prose)
 
     def free_labels(self) -> set[int]:
         """Return labels outside of forms: what a reader may tick off, as ingredients, or the question of an answer."""
         return {
             number
-            for number, element in enumerate(self._elements)
-            if element.tag == "label" and element.end > element.start and not self._is_in_form(number)
+            for number in self._page.tagged("label")
+            if self._elements[number].end > self._elements[number].start and not self._is_in_form(number)
         }
 
     def _is_in_form(self, number: int) -> bool:
@@ -141,7 +142,7 @@ class Frame:
 
     def posters(self) -> set[int]:
         """Return what a forum says about the authors of posts, and the buttons of posts."""
-        found = [number for number in self._judged if names.is_poster(self._elements[number].names)]
+        found = _judged(self._page, self._page.named(names.is_poster))
         return self._sweep(found, lambda _, element: element.prose < 0.1 * self._prose)
 
     def _sweep(self, numbers: list[int], is_out: Callable[[int, Element], bool]) -> set[int]:
@@ -316,35 +317,63 @@ class Frame:
         return False
 
 
-def _judged(elements: list[Element]) -> list[int]:
-    """Return the elements that may be left out.
+def _suspects(page: Outline) -> list[int]:
+    """Return the elements whose tag, role or names may be those of what surrounds the content, or of a notice."""
+    found = set(page.tagged(*_SUSPECT_TAGS))
+    found.update(page.named(_may_be_named))
+    found.update(
+        number for number in page.roles if (page.elements[number].attributes["role"] or "").lower() in _OTHER_ROLES
+    )
+    return sorted(found)
+
+
+def _judged(page: Outline, numbers: list[int]) -> list[int]:
+    """Return those of the elements that may be left out.
 
     Names within code are those of its syntax: `hljs-comment`. Only buttons may be left out there.
     """
-    found: list[int] = []
-    end_of_code = 0
-    for number, element in enumerate(elements):
-        tag = element.tag
-        if tag in _CODE:
-            end_of_code = max(end_of_code, element.stop)
-        if not element.attributes and tag not in _JUDGED_WITHOUT_NAMES:
-            continue
-        if element.end > element.start and tag not in _NEVER and (number >= end_of_code or tag == "button"):
-            found.append(number)
-    return found
+    elements = page.elements
+    plain = set(page.outside(numbers, set(page.tagged(*_CODE))))
+    return [
+        number
+        for number in numbers
+        if (element := elements[number]).end > element.start
+        and element.tag not in _NEVER
+        and (number in plain or element.tag == "button")
+    ]
 
 
-def _box_names(elements: list[Element]) -> frozenset[str]:
+def _box_names(page: Outline) -> frozenset[str]:
     """Return first names of the frame whose elements together have most of the page's prose."""
     prose: defaultdict[str, float] = defaultdict(float)
     times: Counter[str] = Counter()
-    for element in elements:
-        if element.prose > 0 and element.part is Part.FRAME:
+    for number in page.named(_is_frame):
+        element = page.elements[number]
+        if element.prose > 0:
             name = element.names.split()[0]
             prose[name] += element.prose
             times[name] += 1
-    least = _LEAST_BOXED * elements[0].prose
+    least = _LEAST_BOXED * page.elements[0].prose
     return frozenset(name for name, count in times.items() if count >= _LEAST_BOXES and prose[name] > least)
+
+
+def _is_frame(names_: str) -> bool:
+    return len(names_) > 1 and names.part_of(names_) is Part.FRAME
+
+
+def _is_content(names_: str) -> bool:
+    return len(names_) > 1 and names.part_of(names_) is Part.CONTENT
+
+
+def _is_comments(names_: str) -> bool:
+    return len(names_) > 1 and names.part_of(names_) is Part.COMMENTS
+
+
+@lru_cache(_REMEMBERED)
+def _may_be_named(names_: str) -> bool:
+    """Whether names may be those of what surrounds the content, of an element with some tag."""
+    is_part = names.part_of(names_) not in (Part.UNKNOWN, Part.CONTENT)
+    return is_part or names.is_header(names_) or names.is_button(names_)
 
 
 @lru_cache(_REMEMBERED)
@@ -361,16 +390,7 @@ def _titles(page: Outline, heading: int | None) -> list[int]:
     """Return the heading of the page, or all headings of the first rank."""
     if heading is not None:
         return [heading]
-    return [
-        number
-        for number, element in enumerate(page.elements)
-        if element.tag == "h1" and element.letters >= 3 and not is_logo(page, number)
-    ]
-
-
-def _is_marked_text(element: Element) -> bool:
-    """Whether an element is an article or named as the text of one, and has some."""
-    return element.prose >= _LEAST_TEXT and (element.part is Part.CONTENT or element.tag == "article")
+    return [number for number in page.tagged("h1") if page.elements[number].letters >= 3 and not is_logo(page, number)]
 
 
 def _is_no_control(element: Element) -> bool:

@@ -29,21 +29,16 @@ def groups_of(page: Outline, out: set[int]) -> list[Group]:
     """Return groups of repeated siblings, outermost first, without those in elements that are left out."""
     found: list[Group] = []
     elements = page.elements
-    number = 0
-    while number < len(elements):
+    parents = [number for number, element in enumerate(elements) if len(element.children) >= _LEAST_ITEMS]
+    stop = 0
+    for number in page.outside(parents, out):
         element = elements[number]
-        if number in out:
-            number = element.stop
-        elif _may_be_group(element) and (group := _group(elements, number, out)) is not None:
-            found.append(group)
-            number = element.stop
-        else:
-            number += 1
+        if number >= stop and (element.links >= _LEAST_ITEMS or element.tag == "a"):
+            group = _group(elements, number, out)
+            if group is not None:
+                found.append(group)
+                stop = element.stop
     return found
-
-
-def _may_be_group(element: Element) -> bool:
-    return len(element.children) >= _LEAST_ITEMS and (element.links >= _LEAST_ITEMS or element.tag == "a")
 
 
 def _group(elements: list[Element], parent: int, out: set[int]) -> Group | None:

@@ -43,21 +43,14 @@ def _hold_text(page: Outline, posts: list[int]) -> bool:
 
 def _innermost(page: Outline, out: set[int], is_wanted: Callable[[str], bool]) -> list[int]:
     """Return the named elements that contain no other such element."""
-    if not any(map(is_wanted, page.names)):
-        return []
     elements = page.elements
     found: list[int] = []
-    number = 0
-    while number < len(elements):
+    for number in page.outside(page.named(is_wanted), out):
         element = elements[number]
-        if number in out:
-            number = element.stop
-            continue
-        if element.letters > 0 and element.tag in _TAGS and len(element.names) > 3 and is_wanted(element.names):
+        if element.letters > 0 and element.tag in _TAGS and len(element.names) > 3:
             while found and elements[found[-1]].stop >= element.stop:
                 found.pop()
             found.append(number)
-        number += 1
     return found
 
 

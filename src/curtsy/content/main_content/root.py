@@ -69,6 +69,8 @@ class RootSearch:
         self, page: Outline, sums: Sums, out: set[int], kind: PageType, heading: int | None, has_parts: bool
     ) -> None:
         self._elements = page.elements
+        mains = {number for number in page.roles if page.elements[number].attributes["role"] == "main"}
+        self._marked = sorted(mains.union(page.tagged("main")))
         self._sums = sums
         self._out = out
         self._is_article = kind is PageType.ARTICLE
@@ -89,13 +91,7 @@ class RootSearch:
 
     def _start(self) -> int:
         least = _MARKED * self._sums.weight(0)
-        marked = [
-            number
-            for number, element in enumerate(self._elements)
-            if (element.tag == "main" or (element.attributes and element.attributes.get("role") == "main"))
-            and number not in self._out
-            and self._sums.weight(number) > least
-        ]
+        marked = [number for number in self._marked if number not in self._out and self._sums.weight(number) > least]
         if not marked:
             return 0
         is_nested = self._elements[marked[0]].stop > marked[-1]

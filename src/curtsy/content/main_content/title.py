@@ -25,9 +25,10 @@ def title_heading(page: Outline, title: str) -> int | None:
     """Return the heading that says what the title of the page says, else the only heading of the first rank."""
     wanted = _plain(title)
     best, found = 0, None
-    for number, element in enumerate(page.elements):
-        rank = _TITLE_TAGS.get(element.tag)
-        if rank is None or not 3 < element.end - element.start < _MAX_HEADING or is_logo(page, number):
+    for number in page.tagged(*_TITLE_TAGS):
+        element = page.elements[number]
+        rank = _TITLE_TAGS[element.tag]
+        if not 3 < element.end - element.start < _MAX_HEADING or is_logo(page, number):
             continue
         said = _plain(page.text[element.start : element.end])
         # `Headline - Name of the site`: what the title begins with is the headline.
@@ -50,7 +51,7 @@ def _plain(text: str) -> str:
 
 
 def _only_h1(page: Outline) -> int | None:
-    found = [number for number, element in enumerate(page.elements) if element.tag == "h1" and element.letters >= 3]
+    found = [number for number in page.tagged("h1") if page.elements[number].letters >= 3]
     return found[0] if len(found) == 1 and not is_logo(page, found[0]) else None
 
 

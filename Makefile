@@ -23,6 +23,9 @@ SETUP := $(VENV)/.setup
 SYSTEM := $(VENV)/.system
 CLIENT := src/curtsy/client/calls.py
 SCANNER := src/curtsy/content/_page_scan.abi3.so
+COMPILED := src/curtsy/content/_compiled.digest
+COMPILED_SOURCES := $(addprefix src/curtsy/content/,walk.py tables.py text.py markdown.py) \
+  $(addprefix src/curtsy/content/main_content/,outline.py title.py groups.py posts.py page_type.py frame.py root.py pruning.py)
 PEERS := .venv-bench
 PEERS_SETUP := $(PEERS)/.setup
 CRAWL4AI := .venv-crawl4ai
@@ -40,7 +43,13 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system crawl test test-crawl4ai test-ocr airflow-setup test-airflow check chaos chaos-short bench bench-short judge client schema fuzz-api screenshots constraints clean
+.PHONY: help setup system # And the modules that read pages. Without a compiler they run as they are; after a change, too, until they are built.
+$(COMPILED): src/curtsy/content/compiled.py $(COMPILED_SOURCES) tools/build_modules.py | $(SETUP)
+	@$(BIN)/python tools/build_modules.py >/dev/null 2>&1
+
+bench bench-short: $(COMPILED)
+
+crawl test test-crawl4ai test-ocr airflow-setup test-airflow check chaos chaos-short bench bench-short judge client schema fuzz-api screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile

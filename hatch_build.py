@@ -1,4 +1,4 @@
-"""Build hook: generates the typed HTTP client (decision 41) and compiles the page scanner (decision 110)."""
+"""Build hook: generates the typed HTTP client (decision 41), compiles the page scanner and modules (110, 184)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ class ClientBuildHook(BuildHookInterface):
         # The files are in .gitignore, which hatchling obeys unless they are named here.
         self._add(build_data, runpy.run_path(str(tools / "client_generator.py"))["write"]())
         if self.target_name == "wheel":
-            self._compile(build_data, runpy.run_path(str(tools / "build_scanner.py")))
+            self._compile_scanner(build_data, runpy.run_path(str(tools / "build_scanner.py")))
+            self._compile_modules(build_data, runpy.run_path(str(tools / "build_modules.py")))
 
-    def _compile(self, build_data: dict[str, Any], scanner: dict[str, Any]) -> None:
+    def _compile_scanner(self, build_data: dict[str, Any], scanner: dict[str, Any]) -> None:
         try:
             made = scanner["build"]()
         except scanner["NotBuilt"] as error:
@@ -26,6 +27,19 @@ class ClientBuildHook(BuildHookInterface):
         self._add(build_data, [made])
         build_data["pure_python"] = False
         build_data["tag"] = scanner["wheel_tag"]()
+
+    def _compile_modules(self, build_data: dict[str, Any], modules: dict[str, Any]) -> None:
+        try:
+            made = modules["build"]()
+        except modules["NotBuilt"] as error:
+            self.app.display_warning(f"Pages are read without compiled modules: {error}")
+            return
+        src = Path(self.root) / "src"
+        self._add(build_data, [path for path in made if path.parent != src])
+        build_data["force_include"] |= {str(path): path.name for path in made if path.parent == src}
+        # They work with this version of Python only.
+        build_data |= {"pure_python": False, "infer_tag": True}
+        build_data.pop("tag", None)
 
     def _add(self, build_data: dict[str, Any], written: list[Path]) -> None:
         build_data["artifacts"] += [str(path.relative_to(self.root)) for path in written]

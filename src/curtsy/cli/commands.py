@@ -118,10 +118,10 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def collect_garbage() -> None:
-    """Collect garbage from now on, more seldom than usual. What was imported is not searched, not even at the exit."""
+def collect_garbage(after: int = 20_000) -> None:
+    """Collect garbage from now on, after this number of new objects. What was imported is never searched."""
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(after, 20, 20)
     gc.enable()
 
 

@@ -8,6 +8,7 @@ import typer
 
 from curtsy.cli import next_commands, show
 from curtsy.cli.backends import SharedOptions
+from curtsy.cli.commands import collect_garbage
 from curtsy.cli.export_progress import ExportProgress
 from curtsy.cli.options import WhichCrawl
 from curtsy.client.backend import Document
@@ -16,6 +17,9 @@ from curtsy.export import pages, table_sets, writing
 from curtsy.export.request import TABLES, ExportRequest
 from curtsy.export.tables import Format as PageFormat
 from curtsy.export.targets import Target, target_of
+
+#: new objects before garbage is collected
+_OBJECTS = 200_000
 
 Out = Annotated[
     str | None,
@@ -87,6 +91,8 @@ def export(
     incremental: Incremental = False,
 ) -> None:
     """Export the pages, records or URLs of a crawl."""
+    # A page makes thousands of objects, and none of them refer to each other in a circle.
+    collect_garbage(after=_OBJECTS)
     _check_what(what, to_stdout=out is None, as_json=shared.as_json)
     if lists is not None and not flat:
         raise UsageError("--lists belongs to --records. Add --records.")

@@ -16,7 +16,8 @@ class ClientBuildHook(BuildHookInterface):
         self._add(build_data, runpy.run_path(str(tools / "client_generator.py"))["write"]())
         if self.target_name == "wheel":
             self._compile_scanner(build_data, runpy.run_path(str(tools / "build_scanner.py")))
-            self._compile_modules(build_data, runpy.run_path(str(tools / "build_modules.py")))
+            if version != "editable":  # where sources change, and installing is done often
+                self._compile_modules(build_data, runpy.run_path(str(tools / "build_modules.py")))
 
     def _compile_scanner(self, build_data: dict[str, Any], scanner: dict[str, Any]) -> None:
         try:

@@ -9,6 +9,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -70,7 +71,19 @@ def remove(src: Path = SRC) -> None:
             path.unlink()
 
 
+def is_current(src: Path = SRC) -> bool:
+    """Return whether the modules are compiled from the present sources, for this version of Python."""
+    content = src / "curtsy" / "content"
+    compiled = runpy.run_path(str(content / "compiled.py"))
+    stamp = content / compiled["DIGEST_FILE"]
+    if not stamp.exists() or stamp.read_text("ascii") != compiled["digest"](content):
+        return False
+    return any(src.glob(f"{GROUP}__mypyc*{sysconfig.get_config_var('EXT_SUFFIX')}"))
+
+
 def main() -> None:
+    if is_current():
+        return
     try:
         print(f"built {len(build())} files")
     except NotBuilt as error:

@@ -35,6 +35,19 @@ _MAX_OTHERS = 8
 #: the same far from a label: a time of day, `Posted`
 _MAX_BESIDE = 4
 _MAX_BEFORE = 60
+#: a line that is a sentence: `The bridge opens on 9 May 2024.`
+_SENTENCE = re.compile(r"[.!?。！？।]['\"”’»」)]?\s*$")
+_LEAST_WORDS = 3
+#: letters that count as a word, in scripts without blanks
+_LETTERS_OF_WORD = 2
+#: between two days of one span: `5 May 2024 – 7 May 2024`
+_SPAN = re.compile(
+    r"\W{0,3}(?:[-–—~〜～から]|to|till|until|through|bis|au|al|a|ao|até|t/m|tot|til|till|до|по|do)\W{0,3}$",
+    re.IGNORECASE,
+)
+#: a label that no list has: `Fira: 5 May 2024`
+_OTHER_LABEL = re.compile(r"[^\W\d_]\s?[:：]\s{0,3}$")
+_UNSPACED = re.compile("[\u0e01-\u0e2e\u3040-\u30ff\u3400-\u9fff]")
 _BAR = re.compile(r"[|•·｜]")
 _URL_DATE = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 
@@ -66,7 +79,7 @@ def claims(
     if only_labelled or kind != "published":
         return
     if unlabelled:
-        yield min(unlabelled, key=lambda one: _distance_above(shown, one[1]))[0]
+        yield min(unlabelled, key=lambda one: (_distance_above(shown, one[1]), _has_other_label(page, one[0])))[0]
         return
     if updated is not None:
         yield updated
@@ -86,6 +99,13 @@ def _distance_above(shown: ArticlePage, part: Part) -> int:
     if shown.lines and part.end < shown.lines[0][0]:
         return 2
     return int(part.tag != "time")
+
+
+def _has_other_label(page: PageSources, claim: Claim) -> bool:
+    """Whether words and a colon that are no label of the day of publication come before each of its dates."""
+    start, end = claim.span or (0, 0)
+    text = page.text.text[start:end]
+    return all(_OTHER_LABEL.search(text[max(0, one.start - _MAX_BEFORE) : one.start]) for one in dates(text))
 
 
 def _far(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Claim | None:
@@ -141,15 +161,19 @@ def _of_part(
 ) -> Iterator[tuple[Claim, str]]:
     text, at = part.text, 0
     stated = list(dates(text))
-    if part.tag == "line" and stated and _others(text, stated) > most:
+    others = _others(text, stated) if part.tag == "line" and stated else 0
+    if others > most:
         return
+    in_sentence = others >= _LEAST_WORDS and _SENTENCE.search(text) is not None
     if is_copyright(page.text.text, part.start, part.end):
         return
     is_read = False
+    pairs = itertools.pairwise(stated)
+    spans = {day for pair in pairs if _is_span(text, *pair) for day in pair}
     for one in stated:
         before, at = text[at : one.start], one.end
         label, is_read = _label(before, role), is_read or len(one.days) == 1
-        if label == "dated" and _OTHER_DATE.search(before[-_MAX_BEFORE:]):
+        if label == "dated" and (in_sentence or one in spans or _OTHER_DATE.search(before[-_MAX_BEFORE:])):
             continue
         whole = replace(one, start=one.start + part.start, end=one.end + part.start)
         day = settled(whole, page.text.text, page.text.language)
@@ -162,13 +186,26 @@ def _of_part(
         yield made, _label(text, role)
 
 
+def is_quiet(text: str, stated: Sequence[Stated]) -> bool:
+    """Whether a line is little more than its dates, and no sentence."""
+    others = _others(text, stated)
+    return others <= _MAX_OTHERS and not (others >= _LEAST_WORDS and _SENTENCE.search(text))
+
+
+def _is_span(text: str, one: Stated, other: Stated) -> bool:
+    """Whether it is from one day to another, as of an event."""
+    between = text[one.end : other.start]
+    return not between or _SPAN.fullmatch(between) is not None
+
+
 def _others(text: str, stated: Sequence[Stated]) -> int:
     """The number of words beside the dates, up to the next bar: `5 May 2024 at 8 AM | categories: Canals, Fog`."""
     for one in stated:
         text = text.replace(text[one.start : one.end], " " * (one.end - one.start))
     end = _BAR.search(text, stated[-1].end)
     start = max((bar.end() for bar in _BAR.finditer(text, 0, stated[0].start)), default=0)
-    return len(text[start : end.start() if end else None].split())
+    beside = text[start : end.start() if end else None]
+    return len(beside.split()) + len(_UNSPACED.findall(beside)) // _LETTERS_OF_WORD
 
 
 def _label(before: str, role: str) -> str:

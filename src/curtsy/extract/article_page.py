@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborNode
 
 from curtsy.content import text as prose
 from curtsy.content.document import Document
-from curtsy.extract import foreign_parts
+from curtsy.extract import article_heading, credits, foreign_parts, signatures
 from curtsy.extract.article_marks import (
     AUTHOR_PAGE,
     BYLINE,
@@ -24,7 +24,6 @@ from curtsy.extract.article_marks import (
     Part,
     ancestors,
     chain,
-    flat,
     is_in_article,
     is_other,
     is_published,
@@ -47,6 +46,7 @@ _OWN_FOOTER = re.compile(r"\b(?:post|entry|article|asset|story|node|blog|hero|he
 #: the box of the author, which may have its buttons: `author-share`
 _OWN_AUTHOR = re.compile(r"\b(?:author|byline)s?[_\-]{1,2}(?:share|card|social|credit|list|info)", re.IGNORECASE)
 _EXACT = re.compile(r"author-?name|byline", re.IGNORECASE)
+_CREDITS = re.compile(r"(?:^|[\s_\-])credits?(?:$|[\s_\-])", re.IGNORECASE)
 _DATE_LABEL = re.compile(
     rf"(?:[^|｜]{{0,40}}[|｜])?\W{{0,3}}{any_of('date_labels')}(?:\s{{0,2}}[:：]\s{{0,2}}|(?=\s\d)|$|(?=\d))",
     re.IGNORECASE,
@@ -68,10 +68,6 @@ _LEAST_PIECE = 3
 _NEAR_BEFORE, _NEAR_AFTER = 4, 12
 #: characters after the heading in which a date may be beside it: in an aside, in the box of the author
 _BESIDE_HEADING = 300
-#: characters of a heading that the title must begin with
-_LEAST_TITLE = 8
-#: characters of an h2 or h3 that the title repeats anywhere: `Canal Post: the lock is closed`
-_LEAST_REPEATED = 15
 #: between two linked names: `, ` or ` and `
 _MAX_BETWEEN_NAMES = 6
 #: bounds of the search for labeled dates outside of the lines around the heading
@@ -100,23 +96,18 @@ class ArticlePage:
 
     @cached_property
     def _heading(self) -> prose.Span | None:
-        """The first heading that the title begins with or repeats, the higher rank first, or the only h1."""
-        spans = [one for one in self._spans if one.node.tag in ("h1", "h2", "h3") and one.end > one.start]
-        spans.sort(key=lambda one: one.node.tag == "h3")
-        found = [one for one in spans if one.node.tag == "h1"]
-        title = flat(self._document.title or "")
-        said = [(one, flat(self.text[one.start : one.end])) for one in [*found, *spans]]
-        for one, text in said:
-            if title and len(text) >= _LEAST_TITLE and title.startswith(text[:40]):
-                return one
-        for number, (one, text) in enumerate(said):
-            if title and text[:40] in title and (number < len(found) or len(text) >= _LEAST_REPEATED):
-                return one
-        return found[0] if len(found) == 1 else None
+        return article_heading.main(self._document, self.text, self._spans)
 
     @property
     def heading(self) -> tuple[int, int] | None:
         return None if self._heading is None else (self._heading.start, self._heading.end)
+
+    @property
+    def next_heading(self) -> int:
+        """Where the next heading begins."""
+        least = 0 if self._heading is None else self._heading.end
+        found = (one.start for one in self._spans if one.node.tag in ("h1", "h2", "h3", "h4") and one.start >= least)
+        return min(found, default=len(self.text))
 
     @cached_property
     def _elsewhere(self) -> foreign_parts.Spans:
@@ -228,14 +219,55 @@ class ArticlePage:
         exact = [one for one in marked if "author" in one.rel or _EXACT.search(one.marks)]
         for one in dict.fromkeys([*exact, *marked, *(one for one in self.parts if one.tag == "address" and one.text)]):
             yield one, True
-        for start, end in self.lines:
-            if end - start <= _MAX_TEXT and is_labelled(self.text[start:end]):
-                yield Part(start, end, self.text[start:end], "", "", "", ""), False
+        for start, end in [*self.lines, *self._credit_lines]:
+            for first, last in self._credited(start, end):
+                yield Part(first, last, self.text[first:last], "", "", "", ""), False
         if (linked := self._linked_authors()) is not None:
             yield linked, False
         if (sole := self._sole_author()) is not None:
             yield sole, True
         yield from ((one, False) for one in self._labelled_authors())
+        for first, last in self._signatures():
+            if not self.is_line_beside(self.text.rfind("\n", 0, first) + 1):
+                yield Part(first, last, self.text[first:last], "", "", "", ""), False
+
+    def _signatures(self) -> Iterator[tuple[int, int]]:
+        yield from (one[:2] for one in credits.in_brackets(self.text))
+        if self._heading is not None:
+            near = [one for one in self._spans if self._heading.end <= one.start < self._heading.end + _BESIDE_HEADING]
+            yield from signatures.beside_date(self.text, near, self._heading.end)
+            lines = self._document.main_text().rstrip().rsplit("\n", 1)
+            yield from signatures.below(self.text, self._spans, lines[-1])
+
+    def _credited(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the credits of authors in a line, each up to the end of its element: `<i>By Nora Field</i> Oslo`."""
+        text = self.text[start:end]
+        if len(text) > _MAX_TEXT:
+            return
+        if credits.reported(text):
+            yield start, end
+        for at in credits.own(text):
+            first = start + at
+            label = credits.LABEL.match(text[at:])
+            begins = {first, first + len(label[0])} if label else {first}
+            ends = [one.end for one in self._spans if one.start in begins and first + _LEAST_PIECE < one.end < end]
+            last = max((one for one in ends if not credits.goes_on(self.text[one:end])), default=end)
+            # The label alone is no credit.
+            yield first, last if is_labelled(self.text[first:last]) else end
+
+    @cached_property
+    def _credit_lines(self) -> list[tuple[int, int]]:
+        """Lines below the heading in elements that are marked as credits, most of them of photos."""
+        if self._heading is None:
+            return []
+        first = self._heading.end
+        return [
+            (one.start, one.end) for one in self._spans
+            if first <= one.start < first + _BESIDE_HEADING and 0 < one.end - one.start <= _MAX_TEXT
+            and _CREDITS.search(marks_of(one.node)) and "\n" not in self.text[one.start : one.end]
+            and credits.names_text(self.text[one.start : one.end])
+            and (one.node.parent is None or not self.is_beside(one.node.parent))
+        ]  # fmt: skip
 
     def _linked_authors(self) -> Part | None:
         """Names around the heading that lead to the pages of their authors, up to the first other text."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract import article_dates
-from curtsy.extract.article_marks import Part
+from curtsy.extract.article_marks import Part, flat
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.bylines import handle_in, is_company, is_person, is_placeholder, names_in, people, without_label
 from curtsy.extract.recipes import is_recipe
@@ -101,7 +101,7 @@ def claims(
             found = article_dates.claims(page, shown, leaf, kind, only_labelled=leaf in compared)
             yield from (one for one in found if not (_is_past(schema, leaf) and is_ahead(one.value)))
         elif kind == "headline":
-            yield from _headline(page, shown, leaf)
+            yield from _headline(page, shown, leaf, site_names(page))
         elif kind == "author":
             yield from _authors(page, shown, leaf, _no_authors(schema, page))
 
@@ -118,19 +118,22 @@ def is_ahead(value: Any, now_s: float | None = None) -> bool:
 
 
 def heading(page: PageSources, leaf: Leaf) -> Iterator[Claim]:
-    """Yield the page's main heading as the name of its item."""
+    """Yield the page's main heading as the name of its item. The site of a festival has its name."""
     if page.article is not None:
-        yield from _headline(page, page.article, leaf)
+        is_titled = page.article.heading is not None and flat(page.title or "") == flat(
+            page.article.text[slice(*page.article.heading)]
+        )
+        yield from _headline(page, page.article, leaf, [] if is_titled else site_names(page))
 
 
 # Headline
 
 
-def _headline(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Iterator[Claim]:
+def _headline(page: PageSources, shown: ArticlePage, leaf: Leaf, others: Sequence[str]) -> Iterator[Claim]:
     if leaf.type == "string" and shown.heading is not None:
         start, end = shown.heading
         value = " ".join(shown.text[start:end].split())
-        if not is_placeholder(value, site_names(page)):
+        if not is_placeholder(value, others):
             source = Source(SourceKind.ATTRIBUTE, page.page, page.url, value, "css:h1")
             yield Claim(path=leaf.path, value=value, rung=Rung.SELECTOR, source=source, quote=value)
 
@@ -154,13 +157,15 @@ def site_names(page: PageSources) -> list[str]:
                 if str(one.get("@type")) in ("WebSite", "Organization", "NewsMediaOrganization"):
                     found += [one["name"]] if isinstance(one.get("name"), str) else []
     host = (urlsplit(page.url).hostname or "").removeprefix("www.")
-    return [*found, *_of_title(page.title or ""), host]
+    return [*found, *_of_title(page), host]
 
 
-def _of_title(title: str) -> list[str]:
-    """The last part of a title in a script without blanks: `姚明_网易新闻`."""
+def _of_title(page: PageSources) -> list[str]:
+    """The last part of a title in a script without blanks: `姚明_网易新闻`; in `川辺町｜秋の市`, it is the heading."""
+    title, shown = page.title or "", page.article
+    heading = "" if shown is None or shown.heading is None else shown.text[slice(*shown.heading)]
     last = re.split(r"[|｜_–—-]", title)[-1].strip()
-    return [last] if last != title.strip() and last and not last.isascii() else []
+    return [last] if last not in (title.strip(), heading.strip()) and last and not last.isascii() else []
 
 
 def _members(data: dict[str, Any]) -> Iterator[dict[str, Any]]:

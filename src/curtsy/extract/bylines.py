@@ -11,20 +11,14 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from curtsy.extract import credits
 from curtsy.extract.article_words import WORDS, any_of
+from curtsy.extract.credits import LABEL
 from curtsy.grounding.cldr import MONTHS
 
 _MAX_BYLINE = 160
 _MAX_NAME = 60
 _MAX_WORDS = 6
-#: what may come before the names
-LABEL = re.compile(
-    rf"^\W{{0,4}}(?:(?:{any_of('verbs')} )?{any_of('by')} (?=\S)"
-    rf"|(?:{any_of('labels')}|written by|posted by) {{0,2}}[:：／/] {{0,3}}"
-    r"|(?:(?:written|posted|published) by|بقلم|מאת) "
-    r"|[^\W\d_]{0,8}(?:记者|記者)[ \u3000]{1,2}(?=\S))",
-    re.IGNORECASE,
-)
 _BARE_LABEL = re.compile(rf"^\W{{0,4}}{any_of('bare_labels')}\b[: ]{{0,3}}", re.IGNORECASE)
 #: where the names end
 _CUT = re.compile(
@@ -33,6 +27,11 @@ _CUT = re.compile(
 _BETWEEN = re.compile(rf", ?(?:and|und|et) |, ?| {any_of('ands')} | ?& ?|[、，]")
 #: `Richard (R.J.) Alder`
 _NICKNAME = re.compile(r" \([^()\d]{1,20}\) (?=[^\W\d_])")
+#: `Nora Field (Text) und Tom Alder (Fotos)`
+_OWN_ROLE = re.compile(rf" \((?:{any_of('labels')})\)", re.IGNORECASE)
+_OTHER_ROLE = re.compile(rf"(?:, ?| {any_of('ands')} |^)[^,()|]{{3,40}} \({any_of('other_credits')}\)", re.IGNORECASE)
+#: `, de São Paulo`, `, aus Berlin`
+_FROM = re.compile(r"(?:de|da|do|du|des|en|em|aus|à|in|from|i|iz|z) ")
 _LAST_WORD = re.compile(r"(?:^| )([^\W\d_]{3,12})[., ]{0,3}$")
 #: a company is not a person: `Alder Media Inc.`
 _COMPANY = re.compile(
@@ -132,20 +131,29 @@ def names_in(text: str, *, marked: bool = False) -> list[str]:
     if len(lines) > 1 and all(_is_name(line, 2) and not _is_uncased(line) for line in lines):
         return lines
     least = 1 if marked and (len(lines) == 1 or _is_uncased(lines[0])) else 2
-    text = without_label(" | ".join(lines)).strip("[]【】《》")
+    said = " | ".join(lines)
+    if names := credits.reported(said) or [name for *_, many in credits.in_brackets(said) for name in many]:
+        return names
+    text = without_label(_own_credit(said)).strip("[]【】《》")
     nickname = _NICKNAME.search(text)
-    cut = _CUT.search(text, nickname.end() if nickname else 0)
+    ends = [_CUT.search(text, nickname.end() if nickname else 0), credits.OTHER.search(text)]
+    cut = min((one for one in ends if one), key=re.Match.start, default=None)
     head = text[: cut.start()] if cut else text
     if cut and cut[0].isdigit() and (month := _LAST_WORD.search(head)) and _is_month(month[1]):
         head = head[: month.start()]  # `Nora Field Nov 5`
     found: list[str] = []
     for part in _BETWEEN.split(head):
         name = part.strip(" .,:;-–|'\"")
-        if not _is_name(name, least) or (found and _is_place(found[0], name)):
+        if not _is_name(name, least) or (found and (_is_place(found[0], name) or _FROM.match(name))):
             break  # a role, a place, or the rest of a sentence
         found.append(name)
     rest = text[len(head) :] if cut else ""
     return found if found and (marked or (_is_quiet(head, found) and len(rest) < 80)) else []
+
+
+def _own_credit(text: str) -> str:
+    """Leave out what comes before the credit of the author: `Fotos: Karl Braun, Text: Anna Wald`."""
+    return _OWN_ROLE.sub("", _OTHER_ROLE.sub("", text[next(credits.own(text), 0) :]))
 
 
 def _lines(text: str) -> list[str]:

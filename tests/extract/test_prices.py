@@ -55,6 +55,9 @@ def test_a_price_in_structured_data(html: str) -> None:
         f"{_FAR}<p>$19.99 (inkl. MwSt. zzgl. Versand)</p>{_FAR}<p>$9.99</p>",
         # between the heading and the button
         "<div><strong>$19.99</strong></div><p>Free shipping from $50<p>Save $5<p><button>Add to cart</button>",
+        # a line of its own
+        "<p>$19.99</p><p>It is a hat.</p><p>Shipping: $4.99</p>",
+        f"<p>It is a hat.</p><p><b>$19.99</b></p>{_FAR}<h2>You may also like</h2><p>$9.99</p>",
     ],
 )
 def test_a_price_that_only_the_page_shows(html: str) -> None:
@@ -76,11 +79,12 @@ def test_a_price_that_only_the_page_shows(html: str) -> None:
         "<p class=price><s>$29.99</s></p>",
         "<div class=related><p class=price>$9.99</p></div>",
         "<p>Free shipping over $50</p><button>Add to cart</button>",
-        "<p>$19.99</p><p>It is a hat.</p>",
         "<p>$19.99 incl. VAT</p><p>$24.99 incl. VAT</p>",
         "<p>Shipping: $4.99 incl. VAT</p>",
         "<p>It is a hat.</p><h2>You may also like</h2><p>Blue hat</p><p>$9.99</p><p>incl. VAT</p>",
         "<p>$19.99</p><p>$24.99</p><button>Add to cart</button>",
+        "<p>Small</p><p>$19.99</p><p>Large</p><p>$24.99</p>",
+        "<p>A hat for $19.99 is cheap.</p>",
     ],
 )
 def test_amounts_that_are_not_the_price(html: str) -> None:

@@ -19,6 +19,7 @@ from curtsy.core.claims import Claim, Extraction
 from curtsy.extract import (
     articles,
     contacts,
+    facts,
     organizations,
     other_organizations,
     postal_addresses,
@@ -27,6 +28,7 @@ from curtsy.extract import (
     selectors,
     site_name,
     structured,
+    unlabelled_facts,
 )
 from curtsy.extract.endpoint import ModelFault
 from curtsy.extract.learned import LearnedClaims
@@ -140,6 +142,14 @@ def _articles(search: _Search) -> Iterable[Claim]:
         yield from recipes.claims(page, [leaf for leaf in wanted if leaf not in compared])
 
 
+def _facts(search: _Search) -> Iterable[Claim]:
+    for page in search.pages if search.schema.per == "page" else ():
+        found = list(facts.claims(search.schema, page, search.wanted))
+        known = {one.path for one in (*search.found, *found)}
+        yield from found
+        yield from unlabelled_facts.claims(search.schema, page, search.wanted, known)
+
+
 def _headings(search: _Search) -> Iterable[Claim]:
     """The name of an item of which the page states other values."""
     if not search.found or search.schema.per == "site" or not search.schema.types:
@@ -157,6 +167,7 @@ _SOURCES = (
     _ClaimSource(_selectors, compares=True),
     _ClaimSource(_addresses),
     _ClaimSource(_articles, compares=True),
+    _ClaimSource(_facts),
     _ClaimSource(_headings),
 )
 

@@ -1,7 +1,7 @@
 """The price that a page shows for its product.
 
 find           the price in elements that are marked as prices, else in labeled lines, else beside a note about taxes,
-               else in lines between heading and button
+               else in lines between heading and button, else in a line of its own
 find_labelled  the one in labeled lines, to compare with what structured data states
 
 Struck prices, prices of other products and amounts with words such as `save` or `shipping` do not count. If two prices
@@ -54,6 +54,8 @@ _TAX = re.compile(
     r"|ttc\b|tva incluse|iva (?:incl|compr))|税込|с ндс",
     re.IGNORECASE,
 )
+#: behind an amount: `.–`
+_MAX_SIGN = 3
 #: around a number: the sign of its currency
 _REACH = 6
 _MAX_ELEMENT, _MAX_LINE, _MAX_SHORT = 160, 60, 40
@@ -76,7 +78,7 @@ class Price(NamedTuple):
 def find(page: PageSources, leaf: Leaf) -> Price | None:
     shown = _Shown(page, leaf)
     found = shown.first(shown.marked()) or shown.only(shown.labelled()) or shown.only(shown.taxed())
-    return found or shown.only(shown.above_button())
+    return found or shown.only(shown.above_button()) or shown.only(shown.alone())
 
 
 def find_labelled(page: PageSources, leaf: Leaf) -> Price | None:
@@ -170,6 +172,16 @@ class _Shown:
             if is_near and not _OTHER_LINE.search(self.text, start, end):
                 yield from self._candidate(start, end)
 
+    def alone(self) -> Iterator[_Candidate]:
+        """Lines below the heading that are nothing but an amount. No other line may begin with one: it has variants."""
+        if self._heading is None:
+            return
+        for start, end in self._lines(self._heading, min(self._stop, self._heading + _FAR)):
+            if end - start <= _MAX_SHORT and not self._article.is_line_beside(start):
+                for at, price in self._candidate(start, end):
+                    if price is None or (price.start <= start + 1 and price.end + _MAX_SIGN >= end):
+                        yield at, price
+
     def _lines(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         at = start
         for line in self.text[start:stop].split("\n"):
@@ -219,7 +231,7 @@ class _Shown:
         text = self.text[start:end]
         for number in numbers(text, self._language):
             codes = codes_of(text, number.start, number.whole_end, self._language)
-            value = self._value(text[number.start : number.end])
+            value = _read(number)
             if not codes or value is None or number.percent or number.scale or self._is_other(text, start, number):
                 continue
             first, last = self._with_sign(text, number)
@@ -264,6 +276,12 @@ class _Shown:
 
     def _is_struck(self, at: int) -> bool:
         return any(start <= at < end for start, end in self._struck)
+
+
+def _read(number: Number) -> float | None:
+    """In Germany `1.299 €` is one amount; where the page's language does not decide, it has no value."""
+    value = next(iter(number.readings)) if len(number.readings) == 1 else None
+    return float(value) if value is not None and value > 0 else None
 
 
 def _marks(node: LexborNode) -> str:

@@ -36,6 +36,8 @@ from curtsy.grounding import judge, schema
         ("（记者 顾晓岚）", ["顾晓岚"]),
         ("윤서진·김철수 기자", ["윤서진", "김철수"]),
         ("한들일보 윤서진 기자 yoon@a.test", ["윤서진"]),
+        ("記者陳怡君／台中報導", ["陳怡君"]),
+        ("本报记者 顾晓岚 报道", ["顾晓岚"]),
         ("责任编辑：孟凡", []),
         ("By Friday the choir knew it.", []),
         ("Read more about Nora", []),

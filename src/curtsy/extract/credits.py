@@ -49,6 +49,11 @@ _REPORTER = re.compile(
     rf"^\W{{0,3}}(?:[^\s=\]】)]{{2,12}}[\s=\]】)]{{1,3}})?(?P<names>{_NAME}(?: ?[·ㆍ,、，] ?{_NAME}){{0,4}})[ \u3000]?"
     rf"{any_of('reporters')}(?:[\])】]|\s{{0,2}}(?:$|[|·=(（<@\d]|입력|승인|기사입력|\w[\w.+-]{{1,40}}@))"
 )
+#: `記者陳怡君／台中報導`
+_AFTER_REPORTER = re.compile(
+    rf"^\W{{0,3}}[^\s]{{0,6}}?(?:记者|記者)[ \u3000]?(?P<names>{_NAME}(?:[、，]{_NAME}){{0,4}})"
+    r"(?:[／/ ][^\s／/]{1,6})?[ \u3000]?(?:報導|报道|報道|撰文)$"
+)
 #: `（记者 顾晓岚）` at the beginning or the end of a text
 _IN_BRACKETS = re.compile(
     rf"[（(][^（()）\n]{{0,10}}?(?:记者|記者)[ :：\u3000]{{0,2}}(?P<names>{_NAME}(?:[ 、，\u3000]{_NAME}){{0,4}})"
@@ -93,7 +98,7 @@ def _is_quiet(before: str) -> bool:
 
 def reported(text: str) -> list[str]:
     """Return the names of a line such as `윤서진 기자`, `한들일보 윤서진 기자 yoon@a.test`, `山田太郎 記者`."""
-    found = _REPORTER.match(text)
+    found = _REPORTER.match(text) or _AFTER_REPORTER.match(text)
     return [] if found is None else _people(found["names"])
 
 

@@ -57,7 +57,7 @@ def test_a_price_in_structured_data(html: str) -> None:
         "<div><strong>$19.99</strong></div><p>Free shipping from $50<p>Save $5<p><button>Add to cart</button>",
         # a line of its own
         "<p>$19.99</p><p>It is a hat.</p><p>Shipping: $4.99</p>",
-        f"<p>It is a hat.</p><p><b>$19.99</b></p>{_FAR}<h2>You may also like</h2><p>$9.99</p>",
+        f"<p>It is a hat.</p><p><b>$19.99</b></p>{_FAR}<p>In stock</p><h2>You may also like</h2><p>$9.99</p>",
     ],
 )
 def test_a_price_that_only_the_page_shows(html: str) -> None:
@@ -84,6 +84,9 @@ def test_a_price_that_only_the_page_shows(html: str) -> None:
         "<p>It is a hat.</p><h2>You may also like</h2><p>Blue hat</p><p>$9.99</p><p>incl. VAT</p>",
         "<p>$19.99</p><p>$24.99</p><button>Add to cart</button>",
         "<p>Small</p><p>$19.99</p><p>Large</p><p>$24.99</p>",
+        "<p>In stock</p><p>$19.99</p><p>per month for 12 months</p>",
+        "<p>In stock</p><p>Deposit</p><p>$19.99</p>",
+        "<p>The jury gave us a cheque.</p><p>$19.99</p>",
         "<p>A hat for $19.99 is cheap.</p>",
     ],
 )

@@ -23,7 +23,7 @@ from curtsy.content.main_content.phrases import MAX_HEADING, leads_elsewhere
 from curtsy.extract.article_words import any_of
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
-from curtsy.grounding.currencies import codes_of
+from curtsy.grounding.currencies import codes_of, has_money
 from curtsy.grounding.numbers import Number, numbers
 from curtsy.grounding.schema import Leaf
 
@@ -43,6 +43,13 @@ _OTHER_BEFORE = re.compile(
 )
 _OTHER_AFTER = re.compile(rf"\W{{0,3}}/|\W{{0,3}}{any_of('not_price_after')}(?:\W|$)", re.IGNORECASE)
 _OTHER_LINE = re.compile(rf"\b(?:{any_of('not_price_before')}|{any_of('not_price_after')}|from|ab)\b", re.IGNORECASE)
+#: the line before or after an amount says what it is: `Deposit`, `per month for 12 months`
+_OTHER_START = re.compile(
+    rf"\W{{0,3}}(?:{any_of('not_price_before')}|{any_of('not_price_after')})(?!\w)", re.IGNORECASE
+)
+_PER = re.compile(r"\W{0,3}(?:per|pro|/)\s", re.IGNORECASE)
+#: words of pages that sell something
+_SHOP = re.compile(rf"(?<![^\W\d_]){any_of('shop_words')}", re.IGNORECASE)
 _LABEL = re.compile(
     rf"\W{{0,3}}(?:{any_of('price_adjectives')} )?{any_of('price_labels')}\s?[:：]?\s{{0,2}}", re.IGNORECASE
 )
@@ -145,7 +152,7 @@ class _Shown:
         every = list(self._lines(0, self._stop))
         for (start, end), after in zip(every, [*every[1:], (0, 0)], strict=False):  # a page may have no lines
             label = _LABEL.match(self.text, start, end) if end - start <= _MAX_LINE else None
-            if label is None:
+            if label is None or _PER.match(self.text, label.end(), end):
                 continue
             at, stop = (label.end(), end) if label.end() < end else after
             if stop - at <= _MAX_SHORT and not self._article.is_line_beside(start):
@@ -173,14 +180,22 @@ class _Shown:
                 yield from self._candidate(start, end)
 
     def alone(self) -> Iterator[_Candidate]:
-        """Lines below the heading that are nothing but an amount. No other line may begin with one: it has variants."""
-        if self._heading is None:
+        """Lines below the heading that are nothing but an amount, on a page that sells something."""
+        if self._heading is None or _SHOP.search(self.text) is None:
             return
-        for start, end in self._lines(self._heading, min(self._stop, self._heading + _FAR)):
-            if end - start <= _MAX_SHORT and not self._article.is_line_beside(start):
+        every = list(self._lines(self._heading, min(self._stop, self._heading + _FAR)))
+        for number, (start, end) in enumerate(every):
+            around = [*every[max(0, number - 1) : number], *every[number + 1 : number + 2]]
+            is_other = any(self._says_other(*one) for one in around)
+            if end - start <= _MAX_SHORT and not is_other and not self._article.is_line_beside(start):
                 for at, price in self._candidate(start, end):
                     if price is None or (price.start <= start + 1 and price.end + _MAX_SIGN >= end):
                         yield at, price
+
+    def _says_other(self, start: int, end: int) -> bool:
+        """Whether a short line without an amount is about that of the line before or after it."""
+        is_short = end - start <= _MAX_SHORT and not has_money(self.text[start:end])
+        return is_short and _OTHER_START.match(self.text, start, end) is not None
 
     def _lines(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         at = start

@@ -76,7 +76,6 @@ _OTHER_PRICES = frozenset(
      "DeliveryChargeSpecification", "PaymentChargeSpecification")
 )  # fmt: skip
 _INGREDIENTS = ("recipeIngredient", "ingredients", "ingredient")
-_NUMBER = Leaf(path="/price", type="number")
 #: last name of a leaf without keys of its own -> keys to look up in addition to that name
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "name": ("name", "legalName", "headline"),
@@ -307,7 +306,6 @@ class _Reader:
         is_known: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._entities = Entities(data, url)
-        self._is_of_product = "Product" in schema.types
         self._subjects = self._entities.about(schema.types, url, titles, is_known)
         self._flat = [(entry, at) for at, entry in enumerate(data) if entry.get("kind") in meta_tags.KINDS]
 
@@ -380,8 +378,6 @@ class _Reader:
                 for one, where in values(inner, step(pointer, name_here)):
                     if name == "priceSpecification" and _is_other_price(one):
                         continue
-                    if name == "lowPrice" and self._is_of_product and _has_range(value):
-                        continue
                     following.append((one, where, where if item is None and isinstance(inner, list) else item))
             ends = following[:_MAX_ITEMS]
         for value, pointer, item in ends:
@@ -425,12 +421,6 @@ def _spelled(properties: Mapping[str, Any], name: str) -> str:
     """Sites also write `Author` for `author`."""
     capital = name[:1].upper() + name[1:]
     return capital if name not in properties and capital in properties else name
-
-
-def _has_range(offer: Any) -> bool:
-    """`24.00` to `96.00`: not one of them is the price of the product."""
-    low, high = (str(offer.get(name) or "").strip() for name in ("lowPrice", "highPrice"))
-    return bool(low and high) and coerced(low, _NUMBER) != coerced(high, _NUMBER)
 
 
 def _is_other_price(value: Any) -> bool:

@@ -233,14 +233,16 @@ def _has_span(one: Field, sources: Mapping[str, Source]) -> bool:
 
 
 def equal(value: Any, true: Any) -> bool:
-    """Return whether two values are the same: numbers by their value, texts without regard to case and space."""
+    """Return whether two values are the same: numbers by their value, texts without regard to case, space and the
+    mark at the end."""
     if isinstance(value, int | float) and isinstance(true, int | float):
         return abs(float(value) - float(true)) < 1e-9
     return _plain(value) == _plain(true)
 
 
 def _plain(value: Any) -> str:
-    return " ".join(str(value).casefold().split()).strip(" .")
+    """A statement may be listed with the mark at its end."""
+    return " ".join(str(value).casefold().split()).strip(" .!?。！？")
 
 
 # Floors

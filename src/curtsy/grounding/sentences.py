@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 
 _MAX_SENTENCE = 400
-_END = re.compile(r"[.!?](?=\s+[^\sa-z\d])|[。！？]|\n")
+#: not within `e. V.`, `z. B.`: a single small letter after a word
+#: a digit begins a sentence only as a year: `without peat. 2021 we planted`, not `approx. 300 trees`, `Sept. 2021`
+_END = re.compile(
+    r"(?:(?<![^\W\d_] [a-zäöü])\.|[!?])(?=\s+[^\sa-z\d])"
+    r"|(?<=[^\W\d_]{4})(?<!Sept)(?<!prox)\.(?=\s+(?:19|20)\d\d,? [^\W\d_])"
+    r"|[。！？]|\n"
+)
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:

@@ -383,7 +383,8 @@ def test_a_row_of_figures_is_no_claim() -> None:
 
 def test_a_page_called_the_house_is_about_them() -> None:
     pages = {"": "<title>Alder</title>", "la-maison": "<title>La maison</title><p>Nous avons été fondés en 1987.</p>"}
-    chosen = record_claims.choose(SCHEMA, [(f"http://x.test/{path}", None) for path in (*pages, "boutique")])
+    others = [f"boutique/{number}" for number in range(10)]
+    chosen = record_claims.choose(SCHEMA, [(f"http://x.test/{path}", None) for path in (*pages, *others)])
     assert chosen == ["http://x.test/", "http://x.test/la-maison"]
 
 
@@ -391,3 +392,51 @@ def test_a_phone_is_that_of_its_sentence() -> None:
     text = "Call 01628 555 033. Group bookings go through Thames Tours, groups@thames.test, 01628 555 900."
     pages = {"contact": f"<title>Contact</title><p>{text}</p><p>info@x.test</p>"}
     assert record(pages)["contact"] == {"email": "info@x.test", "phone": "01628 555 033"}
+
+
+NOTES = {"type": "object", "properties": {"name": {"type": "string"}, "year": {"type": "integer"}}}
+
+
+def _noted(*pages: str, **selector: object) -> list[object]:
+    """The years that a fallback for notes finds, beside a selector for sentences."""
+    many = [{"pattern": r"was founded in (\d{4})"}, {"pattern": r"(?m)^Since (\d{4})$", **selector}]
+    made = schema.inline({**NOTES, "x-curtsy": {"per": "site", "selectors": {"year": many}}})
+    sources = [
+        record_claims.sources_of(str(number), f"http://x.test/{number}", html.encode(), "text/html; charset=utf-8")
+        for number, html in enumerate(pages)
+    ]
+    return [claim.value for claim in record_claims.extract(made, sources).claims if claim.path == "/year"]
+
+
+def test_a_fallback_counts_only_where_no_page_has_a_value() -> None:
+    note, sentence = "<p>Since 1911</p>", "<p>Alder was founded in 1954.</p>"
+    assert _noted(note, sentence) == [1911, 1954]
+    assert _noted(note, sentence, fallback=True) == [1954]
+    assert _noted(note, "<p>Alder</p>", fallback=True) == [1911]
+
+
+def test_a_note_below_another_name_is_not_asserted_of_the_site() -> None:
+    assert _noted("<h1>Rope and net</h1><p>Since 1911</p>", asserted=True) == [1911]
+    assert _noted("<h1>Rope and net</h1><p>Brenholt Castle</p><p>Since 1911</p>", asserted=True) == []
+    assert _noted("<h1>Rope and net</h1><p>Grand Hotel Elm</p><p>Since 1911</p>") == [1911]
+
+
+def test_of_several_offices_the_head_office_counts() -> None:
+    office = "<p>{}</p><p>Address: {}</p><p>Phone: {}</p>"
+    leeds = office.format("Leeds branch", "4 Mill Lane, Leeds LS1 4DY", "0113 555 880")
+    hull = office.format("Head office", "9 Dock Street, Hull HU1 1AA", "01482 555 900")
+    found = record({"contact": f"<title>Contact</title><h1>Contact</h1>{leeds}{hull}"})["contact"]
+    assert found == {"address": "9 Dock Street, Hull HU1 1AA", "phone": "01482 555 900"}
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("office (at) x (dot) test", "office@x.test"),
+        ("office [at] x.test", "office@x.test"),
+        ("office at x.test", None),
+    ],
+)
+def test_a_spelled_address_is_written_as_one_sends_a_mail(said: str, value: str | None) -> None:
+    found = record({"contact": f"<title>Contact</title><h1>Contact</h1><p>Write to {said}</p>"})
+    assert found.get("contact", {}).get("email") == value

@@ -39,10 +39,10 @@ ORGANIZATION = schemas.load("organization")
         ("/x1", "Alder Trust – Contact", {"contact"}),
         ("/news/0001", None, {"news"}),
         # words of a story are not what its page is for
-        ("/x/all-there-is-to-know-about-water-in-towns", None, set()),
-        ("/x1", "What we learnt about rivers and contact with schools", set()),
-        ("/?page=about", None, set()),
-        ("/a/b/c/d/about", None, set()),
+        ("/x/all-there-is-to-know-about-water-in-towns", None, {"other"}),
+        ("/x1", "What we learnt about rivers and contact with schools", {"other"}),
+        ("/?page=about", None, {"other"}),
+        ("/a/b/c/d/about", None, {"other"}),
     ],
 )
 def test_a_page_is_for_what_its_path_and_title_say(path: str, title: str | None, roles: set[str]) -> None:
@@ -72,13 +72,22 @@ def test_the_best_page_of_each_role_is_chosen_in_the_order_of_the_schema() -> No
 
 
 def test_a_site_without_known_pages_is_read_from_the_nearest() -> None:
-    assert paths(choose(ORGANIZATION, urls("/x/y/z", "/x/y", "/q?x=1"))) == ["/q?x=1"]
+    many = [f"/x/{number}/y" for number in range(10)]
+    assert paths(choose(ORGANIZATION, urls("/x/y/z", "/x/y", "/q?x=1", *many))) == ["/q?x=1"]
     assert choose(ORGANIZATION, []) == []
 
 
 def test_a_title_decides_where_the_path_is_silent() -> None:
-    pages = [Candidate("http://a.test/?p=1", "Home"), Candidate("http://a.test/?p=2", "About us | A", None)]
+    others = [Candidate(f"http://a.test/?p={number}", "Home") for number in range(3, 13)]
+    pages = [Candidate("http://a.test/?p=1", "Home"), Candidate("http://a.test/?p=2", "About us | A", None), *others]
     assert choose(ORGANIZATION, pages) == ["http://a.test/?p=2"]
+
+
+def test_a_site_with_few_pages_is_read_as_a_whole() -> None:
+    """It calls them what it likes."""
+    site = urls("/soil/hedges", "/write", "/", "/about")
+    assert paths(choose(ORGANIZATION, site)) == ["/", "/about", "/write", "/soil/hedges"]
+    assert paths(choose(ORGANIZATION, [*site, *urls(*(f"/soil/{number}" for number in range(9)))])) == ["/", "/about"]
 
 
 def schema_with(tmp_path: Path, pages: list[str], per: str = "site") -> schemas.Schema:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.grounding import attribution, judge, schema, subject
+from curtsy.grounding import attribution, judge, own_names, schema
 
 ROWS = [
     line.split("\t")
@@ -32,8 +32,8 @@ def test_everything_else_is_refused(sentence: str) -> None:
 
 def test_a_name_is_known_by_the_domain() -> None:
     said = "Norvale holds the EcoVadis gold medal."
-    assert attribution.why_not_own(said, subject.names_in(said, "https://www.norvale.test/about")) == ""
-    assert attribution.why_not_own(said, subject.names_in(said, "https://tessler.test/about")) == "other_subject"
+    assert attribution.why_not_own(said, own_names.names_in(said, "https://www.norvale.test/about")) == ""
+    assert attribution.why_not_own(said, own_names.names_in(said, "https://tessler.test/about")) == "other_subject"
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,24 @@ def test_a_part_of_a_sentence_is_judged_with_the_whole_sentence(sentence: str, q
     claim = Claim(path="/sustainability_claims/0", value=quote, rung=Rung.LLM, source=source, quote=quote)
     leaf = schema.load("organization").leaf_for(claim.path)
     assert judge.is_published(judge.judge(claim, leaf), leaf) is published
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "names"),
+    [
+        ("The hotel cut its gas use by 20 %.", "The Heron Inn", ["The hotel"]),
+        ("Die Schule heizt mit Holz.", "Musikschule Lindau", ["Die Schule"]),
+        ("The mill cut its gas use by 20 %.", "The Heron Inn", []),
+        ("Die Gemeinde Unterahlen hat 30 Bäume gepflanzt.", "Gemeinde Oberahlen", []),
+        ("2023 hat die Gemeinde Solaranlagen errichtet.", "Gemeinde Oberahlen", ["die Gemeinde"]),
+        ("Museum De Haven heeft 200 zonnepanelen.", "Museum De Werf", []),
+    ],
+)
+def test_the_noun_of_a_name_means_the_organization(said: str, name: str, names: list[str]) -> None:
+    assert own_names.names_in(said, "https://x.test/", [name]) == names
+
+
+def test_another_of_the_kind_is_noticed() -> None:
+    assert own_names.names_like("Norbury Town Council cut its bill.", ["Aldermoor Town Council"])
+    assert own_names.names_like("Wir teilen die Halle mit dem Schützenverein Eichen.", ["Turnverein Wolkau"])
+    assert not own_names.names_like("Ruth Hollins founded the firm.", ["Hollins Joinery"])

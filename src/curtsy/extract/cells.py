@@ -1,7 +1,7 @@
 """Table cells, definitions and lines of a text by their labels, for selectors with `label`.
 
 `labelled`         cells and definitions
-`labelled_lines`   `Founded: 1954`, and a line below a line that is only a label
+`labelled_lines`   `Founded: 1954`, rows of two cells, and a line below a line that is only a label
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from curtsy.core.text_layout import Label, LabelKind, joined
 from curtsy.grounding.schema_hints import compiled
 
 _LINE = re.compile(r"[^\n]+")
+#: between two cells of a row
+_TAB = re.compile(r"[:： ]{0,3}\t\s{0,4}")
 _COLON = re.compile(r"\s{0,4}([:：])\s{0,4}")
 #: characters of a label, and of a line with a label and its value
 _MAX_LABEL = 60
@@ -87,7 +89,8 @@ def _labelled_values(text: str) -> list[tuple[int, int, str]]:
         if len(said) > _MAX_LABELLED:
             above = ""
             continue
-        colon = _COLON.search(said[:_MAX_LABEL])
+        # a row of two cells may have a label without being marked so
+        colon = (_TAB if said.count("\t") == 1 else _COLON).search(said[:_MAX_LABEL])
         if colon is not None and said[colon.end() :].strip():
             start, label, said = line.start() + colon.end(), said[: colon.start()].strip(), said[colon.end() :]
             above = ""

@@ -18,12 +18,19 @@ _CONTACT = frozenset(("contact", "imprint"))
 _MIN_SHARED = 5
 _MAIL = re.compile(r"[\w.+-]@([\w-]+(?:\.[\w-]+)+)")
 _MAX_LINE = 1_000
+_MAX_MAIL = 80
 _MAX_TEXT = 100_000
 _MAX_PLACES = 20
 _MAX_NAME = 6
 _IMPRINT = frozenset(("imprint",))
 _WORD = re.compile(r"[^\W\d_]+")
 _PHONE = re.compile(r"\+?[0-9(][0-9 ()/.\xa0-]{5,24}[0-9]")
+#: the label of a fax number, right before it; not `Phone and fax`
+_FAX = re.compile(
+    r"(?:^|[^\w/])(?:tele)?fax(?:nummer| ?n(?:o|r|umber))?[.:]?\s*$|"
+    r"télécopieu?r?(?:ie)?\s*:?\s*$|ファ[ック]+ス[:：]?\s*$",
+    re.IGNORECASE,
+)
 _NO_DIGIT = re.compile(r"\D+")
 #: digits that tell two numbers apart, without the codes before them
 _OWN_DIGITS = 7
@@ -65,7 +72,7 @@ _OTHERS = re.compile(
 
 
 def fitting(claims: Sequence[Claim], pages: Sequence[PageSources]) -> list[Claim]:
-    """Return the claims without contacts of others; addresses at the site's own domain come first."""
+    """Return the claims without contacts of others; addresses at the site's own domain and head offices come first."""
     known = {page.page: page for page in pages}
     kept: list[tuple[int, Claim]] = []
     for claim in claims:
@@ -79,10 +86,18 @@ def fitting(claims: Sequence[Claim], pages: Sequence[PageSources]) -> list[Claim
             kept += [] if rank is None else [(rank, claim)]
         elif "phone" in claim.path or "address" in claim.path:
             is_prose = "address" in claim.path and postal_addresses.is_prose(claim.value)
-            kept += [] if is_prose or _is_of_others(claim, page) else [(0, claim)]
+            kept += [] if is_prose or _is_of_others(claim, page) else [(_office_rank(claim, page), claim)]
         else:
             kept.append((0, claim))
     return [claim for _, claim in sorted(kept, key=lambda one: one[0])]
+
+
+def _office_rank(claim: Claim, page: PageSources) -> int:
+    """Of several offices, the head office comes first, branches last."""
+    starts = [start for start, _ in _places(claim, page)]
+    if any(page.is_of_head_office(start) for start in starts):
+        return 0
+    return 2 if starts and all(page.is_of_branch(start) for start in starts) else 1
 
 
 def _is_mail(value: str) -> bool:
@@ -97,9 +112,18 @@ def _mail_rank(claim: Claim, page: PageSources) -> int | None:
         return 0
     if claim.source.kind is SourceKind.STRUCTURED:
         return 1
-    if not page.roles & _CONTACT or _is_of_others(claim, page):
+    is_free = _FREE_MAIL.fullmatch(domain) is not None
+    # `Mail: alder@mailbox.test`, `aldertrust@mailbox.test` of aldertrust.test, wherever it is
+    is_labelled = is_free and (claim.span is not None or _is_of_site(claim.value.partition("@")[0], page))
+    if not (page.roles & _CONTACT or is_labelled) or _is_of_others(claim, page):
         return None
-    return 1 if _FREE_MAIL.fullmatch(domain) else 2
+    return 1 if is_free else 2
+
+
+def _is_of_site(name: str, page: PageSources) -> bool:
+    """Return whether the name of a mailbox is the site's domain."""
+    said, own = re.sub(r"[^\w]|_", "", name.casefold()), own_parts.site_label(page.url)
+    return min(len(said), len(own)) >= _MIN_SHARED and (said in own or own in said)
 
 
 def _relates(domain: str, host: str) -> bool:
@@ -146,11 +170,29 @@ def _is_place_of_others(page: PageSources, at: int, end: int) -> bool:
         text[start:end],
         text[end : stop.start()] if stop else text[end : end + _MAX_LINE].partition("\n")[0],
     )
-    if _OTHERS.search(before) or _is_former(before) or page.is_headed_by_others(at, end):
+    if _is_fax(text, at, start) or _OTHERS.search(before) or _is_former(before) or page.is_headed_by_others(at, end):
         return True
     if _has_mail_of_others(before + after, page):
         return True
-    return not _has_own_mail(before + after, page) and _is_unclear(page, at, start)
+    return not _has_own_mail(before + after + _paragraph(page, at), page) and _is_unclear(page, at, start)
+
+
+def _is_fax(text: str, at: int, line: int) -> bool:
+    """A number after `Fax` in its line, or below a line that is this label; an e-mail address is not judged."""
+    if not _PHONE.match(text, at):
+        return False
+    before = text[line:at]
+    above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : max(line - 1, 0)]
+    return _FAX.search(before if before.strip() else above) is not None
+
+
+def _paragraph(page: PageSources, at: int) -> str:
+    """Return the short lines of the paragraph around a contact: a number above an e-mail address of the site."""
+    text, first = page.text.text, page.paragraph_at(at)
+    last = text.find("\n", at, at + _MAX_LINE)
+    after = text[last + 1 : last + 1 + _MAX_MAIL].partition("\n")[0] if first is not None and last >= 0 else ""
+    same = page.paragraph_at(last + 1) == first
+    return " " + after if same and first is not None else ""
 
 
 def _is_former(text: str) -> bool:

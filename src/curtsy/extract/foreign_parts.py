@@ -35,6 +35,16 @@ _MARKS = re.compile(
     r"temoignages?|temoignage|casos?|examples?|beispiele?)(?:$|[\s_\-])",
     re.IGNORECASE,
 )
+#: the first line of an aside with the contact of the site
+_CONTACT = re.compile(
+    r"\W{0,4}(?:contact(?: us| info\w*)?|get in touch|talk to us|write to us|call us|ring us|find us|visit(?: us)?|"
+    r"where to find us|opening hours|"
+    r"kontakt|so erreichen sie uns|so finden sie uns|anschrift|besuchen sie uns|"
+    r"contactez[- ]nous|nous (?:contacter|joindre|trouver)|"
+    r"coordonnées|nos horaires|contacto|contáct(?:anos|enos)|dónde estamos|visítanos|contatti|dove siamo|contattaci|"
+    r"neem contact op|bezoek ons|contactos?|contato|fale connosco|お問い合わせ|アクセス)\W{0,4}$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _MAX_SHARE = 0.8
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 #: a part ends at the end of these elements, and where the footer begins
@@ -143,7 +153,10 @@ def spans(document: Document) -> list[_Span]:
     marked = [
         (one.start, one.end)
         for one in visible.spans
-        if one.end > one.start and one.end - one.start < most and _is_foreign(one)
+        if one.end > one.start
+        and one.end - one.start < most
+        and _is_foreign(one)
+        and not (one.node.tag == "aside" and _CONTACT.match(visible.text[one.start : one.start + _MAX_HEADING]))
     ]
     return marked + headed(document)
 
@@ -185,13 +198,13 @@ def below(document: Document, is_wanted: Callable[[str], bool]) -> list[_Span]:
     return [(one.start, end) for one, end in _parts(visible, is_wanted)]
 
 
-def sections(document: Document) -> list[tuple[str, int, int]]:
-    """Return the text of each heading below the main ones, and the span from it to the end of its part."""
+def sections(document: Document, *, with_main: bool = False) -> list[tuple[str, int, int]]:
+    """Return the text of each heading, and the span from it to the end of its part; main headings only on demand."""
     visible = prose.read(document.page_tree(), spans_of=_SECTIONS | _LEVELS.keys())
     return [
         (visible.text[one.start : min(one.end, one.start + _MAX_HEADING)], one.start, end)
         for one, end in _parts(visible, lambda _: True)
-        if one.node.tag != "h1"
+        if with_main or one.node.tag != "h1"
     ]
 
 

@@ -2,6 +2,7 @@
 
     of_others   parts below `What others do`, `Hotel Rosa`
     of_plans    parts below `Goals`, `Setbacks`
+    is_head_office, is_branch   which of several offices a heading names
     lead_in     the line before a statement that announces it: `Our customers report:`
     unclear     parts below headings that name another thing: `Where to stay`, `The mill`, `Cafe Rosa`
     names_none  whether the words before a contact are labels only: `Call us on`, not `Taxi:`
@@ -30,6 +31,11 @@ _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "own_parts.toml"
 _WORD = re.compile(r"[^\W\d_]+")
 _MIN_NAME = 4
 _MAX_NAME = 5
+_SHORT_LINE = re.compile(r"^[^\n\t:：.,!?\d]{4,40}[:：]?$", re.MULTILINE)
+#: words of a line that only names an office, and characters below it
+_MAX_OFFICE = 4
+_MAX_BELOW = 400
+_MAX_TEXT = 100_000
 #: lines of a list below the line that announces it
 _MAX_LINES = 8
 
@@ -45,7 +51,7 @@ def unclear(sections: _Sections, own: str) -> foreign_parts.Spans:
 def of_others(sections: _Sections, own: str) -> foreign_parts.Spans:
     """Return the parts below headings such as `What others do`, or that are the name of another body: `Hotel Rosa`."""
     return foreign_parts.Spans(
-        (start, end) for text, start, end in sections if announces_others(text) or _is_body(text, own)
+        (start, end) for text, start, end in sections if announces_others(text) or is_body(text, own)
     )
 
 
@@ -60,6 +66,25 @@ def announces_others(text: str) -> bool:
 
 def announces_plans(text: str) -> bool:
     return _any("ahead").search(text) is not None or compiled(_WORDS["ahead_unspaced"]).search(text) is not None
+
+
+def is_head_office(text: str) -> bool:
+    """Return whether a heading names the main one of several offices."""
+    return _any("head_offices").search(text) is not None or _unspaced("head_offices_unspaced").search(text) is not None
+
+
+def is_branch(text: str) -> bool:
+    """`Truro branch`, not `Head office and branches`."""
+    found = _any("branches").search(text) is not None or _unspaced("branches_unspaced").search(text) is not None
+    return found and not is_head_office(text)
+
+
+def offices(text: str) -> list[tuple[str, int, int]]:
+    """Return the lines that only name an office, `Head office`, each with the lines below it to the next such line."""
+    lines = [one for one in _SHORT_LINE.finditer(text[:_MAX_TEXT]) if len(one[0].split()) <= _MAX_OFFICE]
+    named = [one for one in lines if is_head_office(one[0]) or is_branch(one[0])]
+    ends = [*(one.start() for one in named), len(text)][1:]
+    return [(one[0], one.start(), min(end, one.end() + _MAX_BELOW)) for one, end in zip(named, ends, strict=False)]
 
 
 def announces_interview(text: str) -> bool:
@@ -96,7 +121,7 @@ def lead_in(text: str, line: int) -> str:
     return ""
 
 
-def _is_body(heading: str, own: str) -> bool:
+def is_body(heading: str, own: str) -> bool:
     """`The Clay Museum`, `Hotel Rosa`; not `Our museum`, nor a name of the site."""
     words = _WORD.findall(heading)
     if len(words) > _MAX_NAME or any(names_site(word, own) for word in words) or attribution.is_own(heading):
@@ -131,6 +156,10 @@ def names_site(word: str, own: str) -> bool:
 def site_label(url: str) -> str:
     host = urlsplit(url).hostname or ""
     return _squeezed((registrable_domain(host) or host.removeprefix("www.")).partition(".")[0])
+
+
+def _unspaced(name: str) -> Any:
+    return compiled(_WORDS[name])
 
 
 @cache

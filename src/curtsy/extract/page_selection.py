@@ -44,6 +44,11 @@ _VOICED = "\u3099\u309a"
 _IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 #: pages with fewer points do not have the role
 ENOUGH = 3.0
+#: the role of a page without a name that is known
+OTHER = "other"
+_NAMED = ROLES - {OTHER}
+#: a site with no more pages than this is read as a whole
+_FEW = 10
 #: maximum number of pages of a role; claims are often spread over several pages
 _BEST = {"claims": 3}
 _BEST_FILES = {"claims": 3, "report": 3}
@@ -73,8 +78,7 @@ def choose(schema: Schema, candidates: Sequence[tuple[str, str | None] | Candida
     wanted = schema.pages or ("home", *_PHRASES)
     chosen: dict[str, None] = {}
     for one in wanted:
-        found = _best(one, pages) if one in ROLES else [page.url for page in pages if matches(one, page.url)]
-        chosen |= dict.fromkeys(found)
+        chosen |= dict.fromkeys(_found(one, pages))
     if not schema.pages:
         chosen |= dict.fromkeys(page.url for page in sorted(pages, key=_nearness))
     # Pages before documents: the values of a site's own pages are preferred.
@@ -83,6 +87,18 @@ def choose(schema: Schema, candidates: Sequence[tuple[str, str | None] | Candida
     if not chosen and pages and not any(one not in ROLES for one in wanted):
         chosen[min(pages, key=_nearness).url] = None
     return list(chosen)[:MAX_PAGES]
+
+
+def _found(wanted: str, pages: Sequence[Candidate]) -> list[str]:
+    if wanted == OTHER:
+        return _rest_of_small(pages)
+    return _best(wanted, pages) if wanted in ROLES else [page.url for page in pages if matches(wanted, page.url)]
+
+
+def _rest_of_small(pages: Sequence[Candidate]) -> list[str]:
+    """All pages of a site with few of them: it calls them what it likes, `Soil and hedges`, `Write or ring`."""
+    read = [page for page in pages if not page.is_file]
+    return [page.url for page in sorted(read, key=_nearness)] if len(read) <= _FEW else []
 
 
 def fits(wanted: Sequence[str], url: str, roles: frozenset[str]) -> bool:
@@ -98,7 +114,8 @@ def applies(schema: Schema, url: str, title: str | None = None, *, is_file: bool
 def roles_of(url: str, title: str | None = None, label: str | None = None, *, is_file: bool = False) -> frozenset[str]:
     """Return the roles of a page, as far as its URL and title show them."""
     page = Candidate(url, title, label, is_file)
-    return frozenset(role for role in ROLES if score(role, page) >= ENOUGH)
+    named = frozenset(role for role in _NAMED if score(role, page) >= ENOUGH)
+    return named or frozenset(() if is_file else (OTHER,))
 
 
 @lru_cache(maxsize=1024)
@@ -131,7 +148,7 @@ def _nearness(page: Candidate) -> tuple[int, int, str]:
 
 
 def score(role: str, page: Candidate) -> float:
-    """Return how well a page matches a role; less than 3: not at all.
+    """Return how well a page matches a role that has names; less than 3: not at all.
 
     A path with exactly the name gets 10 points, one with the words among others 6, a parent 5; a title or link with
     exactly the name 5, one with the words 2. Each deeper level costs 2, a query 1. For a document, which may be in any

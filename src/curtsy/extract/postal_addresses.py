@@ -40,15 +40,28 @@ _END = re.compile(
 _LEGAL = re.compile(r"(?:inc|ltd|llc|s\.a|s\.l|s\.r\.l|plc|gmbh)\.?", re.IGNORECASE)
 #: `Address: `, `Besuchen Sie uns: `
 _LABEL = re.compile(r"^[^:：\n]{1,40}[:：]\s*")
+#: what leads to an address in its line: a sign, `Find us at `
+_LEAD = re.compile(
+    r"[^\w\s(\"'„“«#]{1,3}\ufe0f?\s{0,3}(?=\w)"
+    r"|(?:(?:you (?:can |will )?)?(?:find|visit|meet|reach) us|(?:come|write|post|send \w{1,10}) to us|we are|"
+    r"(?:sie finden|besuchen sie|finden sie) uns|wir sind|(?:vous nous )?trouve[rz](?:[- ]nous)?|retrouvez[- ]nous|"
+    r"rendez-nous visite|nous sommes|écrivez-nous|visítenos|visítanos|encuéntranos|estamos|nos encontrará|"
+    r"ci trovate|venite a trovarci|siamo|(?:u vindt|bezoek) ons|wij zijn)"
+    r" (?:at|in|an|unter|au|à|en|a|in|op|aan)(?: der| dem)? ",
+    re.IGNORECASE,
+)
 _HEADING = re.compile(
     r"(?:postal |street |our |office |visiting )?address|(?:our |the )?(?:head|main|registered)? ?offices?|"
     r"headquarters|"
     r"visit(?: us)?|find us|where (?:to find us|we are)|post(?: to)?|by post|mail|write to us|come and see us|"
-    r"get in touch|contact(?: us)?|legal notice|imprint|"
-    r"(?:post)?anschrift|adresse|hauptsitz|zentrale|firmensitz|sitz|standort|besuchen sie uns|kontakt|impressum|"
+    r"get in touch|contact(?: us)?|post|postal|mailing address|registered (?:office|address)|location|"
+    r"legal notice|imprint|"
+    r"(?:post|haus|büro|besucher)?anschrift|(?:post|besucher|liefer)?adresse|hauptsitz|zentrale|firmensitz|"
+    r"sitz|standort|besuchen sie uns|kontakt|impressum|"
     r"so finden sie uns|angaben gemäß.{0,30}|herausgeber|anbieter|betreiber|verantwortlich.{0,40}|"
     r"siège(?: social)?|nous trouver|nous contacter|contactez-nous|contact|éditeur.{0,20}|mentions légales|"
-    r"dirección|sede(?: central| social| legale)?|oficina central|dónde estamos|contacto|visítanos|"
+    r"domicilio(?: social)?|dirección|sede(?: central| social| legale)?|oficina central|dónde estamos|contacto|"
+    r"visítanos|"
     r"indirizzo|dove siamo|contatti|adres|bezoekadres|hoofdkantoor|morada|endereço|adres|siedziba|kontakt",
     re.IGNORECASE,
 )
@@ -110,7 +123,7 @@ class _Address(NamedTuple):
 def claims(path: str, page: PageSources, names: Sequence[str]) -> list[Claim]:
     """Return the addresses of the organization with one of these names for the leaf `path`."""
     found = [one for one in _addresses(page, names) if _is_of_organization(one, page)]
-    found.sort(key=lambda one: not one.is_own)
+    found.sort(key=lambda one: (not page.is_of_head_office(one.start), page.is_of_branch(one.start), not one.is_own))
     text = page.text.text
     return [
         Claim(
@@ -129,7 +142,9 @@ def _is_of_organization(found: _Address, page: PageSources) -> bool:
         return False
     if found.is_own:
         return True
-    return bool(page.roles & _OWN_PAGES) and (not found.addressee or _HEADING.fullmatch(found.addressee) is not None)
+    if not page.roles & _OWN_PAGES or page.is_below_another(found.start):
+        return False
+    return not found.addressee or _HEADING.fullmatch(found.addressee) is not None or page.is_heading(found.addressee)
 
 
 def _addresses(page: PageSources, names: Sequence[str]) -> Iterator[_Address]:
@@ -156,8 +171,8 @@ def _read(text: str, start: int, end: int, own: Sequence[str]) -> _Address | Non
     for at, part in enumerate(before):
         if _is_own(part.text, own):
             return _made(text, street, start, end, part.text, is_own=True) if street else None
-        if not _is_street(part.text):
-            break
+        if not _is_street(part.text) or _HEADING.fullmatch(part.text.rstrip(" :：")):
+            break  # the cell or line with the label: `Address`
         if _PERSON.match(part.text):
             continue
         street.append(part)
@@ -196,6 +211,10 @@ def _parts_before(text: str, at: int) -> list[_Part]:
             if rest:
                 found.append(_Part(begin + label.end(), end, rest))
             found.append(_Part(begin, begin + label.end(), label.group().strip()))
+            break
+        lead = _LEAD.match(said)
+        if lead is not None:
+            found.append(_Part(begin + lead.end(), end, said[lead.end() :]))
             break
         found.append(_Part(begin, end, said))
         end = begin

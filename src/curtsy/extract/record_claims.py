@@ -105,7 +105,13 @@ def _site_name(search: _Search) -> Iterable[Claim]:
     return site_name.claims("/name", search.pages)
 
 
-def _selectors(search: _Search) -> Iterable[Claim]:
+def _fallbacks(search: _Search) -> Iterable[Claim]:
+    """The selectors for leaves of which nothing else has found a value."""
+    leaves = [leaf for leaf in search.wanted if any(one.fallback for one in search.schema.selectors.get(leaf.path, ()))]
+    return _selectors(search._replace(wanted=leaves), fallback=True) if leaves else ()
+
+
+def _selectors(search: _Search, *, fallback: bool = False) -> Iterable[Claim]:
     """Leaves that are the subject of others come first, on all pages; the leaves of a list are found together."""
     schema, pages = search.schema, search.pages
     known: dict[str, list[str]] = {}
@@ -116,7 +122,7 @@ def _selectors(search: _Search) -> Iterable[Claim]:
         [leaf for leaf in search.wanted if (_list_of(leaf.path) in subjects) is first] for first in (True, False)
     ):
         for page in pages:
-            claims = selectors.claims(schema, page, some, known)
+            claims = selectors.claims(schema, page, some, known, fallback=fallback)
             if _is_of_organization(schema):
                 claims = other_organizations.without(contacts.fitting(claims, pages), page, others)
             _learn(known, claims)
@@ -166,6 +172,7 @@ _SOURCES = (
     _ClaimSource(_site_name),
     _ClaimSource(_selectors, compares=True),
     _ClaimSource(_addresses),
+    _ClaimSource(_fallbacks),
     _ClaimSource(_articles, compares=True),
     _ClaimSource(_facts),
     _ClaimSource(_headings),

@@ -73,7 +73,37 @@ _DONE = re.compile("ました|ています|ている。")
 #: an answer in an interview follows it
 _QUESTION = re.compile(r"[^.!?\n]{0,200}\?\s{0,3}$")
 _MAX_QUESTION = 240
+#: `, with its seat in Fabriano, `
+_INSERTED = re.compile(r", [a-zà-öø-ÿ][^,.;:()]{2,60}, ")
+_AUXILIARIES = frozenset(
+    [
+        "was",
+        "were",
+        "has",
+        "is",
+        "are",
+        "wurde",
+        "wurden",
+        "ist",
+        "sind",
+        "a",
+        "ont",
+        "est",
+        "sont",
+        "fue",
+        "es",
+        "ha",
+        "foi",
+        "è",
+        "werd",
+        "werden",
+    ]
+)
 _BETWEEN = re.compile(r"(?![’'])[^A-ZÀ-ÖØ-Þ]{0,60}")
+
+
+#: the leaf with the name of the subject
+_NAME = "/name"
 
 
 class Found(NamedTuple):
@@ -85,7 +115,7 @@ class Found(NamedTuple):
     #: parts of the quote around the match
     before: str = ""
     after: str = ""
-    #: of a table cell
+    #: of a table cell, or a note
     span: tuple[int, int] | None = None
     #: the other labels of a cell whose label several cells have: one must name the subject
     others: tuple[str, ...] | None = None
@@ -100,32 +130,37 @@ def claims(
     page: PageSources,
     leaves: Iterable[Leaf] | None = None,
     known: Mapping[str, Sequence[str]] | None = None,
+    *,
+    fallback: bool = False,
 ) -> list[Claim]:
     """Return what the schema's selectors find on the page, best first for each leaf.
 
-    `known` has the values of leaves that are the subject of others; values found here are added.
+    `known` has the values of leaves that are the subject of others; values found here are added. `fallback`: only the
+    selectors for leaves without a value, otherwise only the others.
     """
     names = {path: list(values) for path, values in (known or {}).items()}
     view = _View(page, is_about_one=schema.per == "page")
     found: list[Claim] = []
     for some in items.together(schema.leaves if leaves is None else leaves):
         if items.is_of_object(some[0]):
-            found += _of_list(schema, some, view, names)
+            found += [] if fallback else _of_list(schema, some, view, names)
         else:
-            own = _of_leaf(schema, some[0], view, names)
+            own = _of_leaf(schema, some[0], view, names, fallback)
             names.setdefault(some[0].path, []).extend(claim.value for claim in own if isinstance(claim.value, str))
             found += own
     return found
 
 
-def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequence[str]]) -> list[Claim]:
+def _of_leaf(
+    schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequence[str]], fallback: bool
+) -> list[Claim]:
     limit = _MAX_ITEMS if leaf.many else _MAX_VALUES
     found: dict[str, Claim] = {}
     admitted: list[Claim] = []
     for selector in schema.selectors.get(leaf.path, ()):
         if found and leaf.many:
             break
-        if not fits(selector.pages, view.page.url, view.page.roles):
+        if selector.fallback is not fallback or not fits(selector.pages, view.page.url, view.page.roles):
             continue
         for one in view.look(selector):
             value = coerced(one.text, leaf)
@@ -164,7 +199,9 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
         return False
     if any(compiled(pattern).search(found.quote) for pattern in selector.without):
         return False
-    if selector.own and _why_not_own(selector, found):
+    if selector.own and _why_not_own(selector, found, names.get(_NAME, ())):
+        return False
+    if selector.asserted and not _is_asserted(found):
         return False
     if selector.subject is None:
         return True
@@ -173,7 +210,7 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
         return found.others is None or _is_of(found.others, named)
     if found.of is not None:
         short = attribution.names_in(found.of, found.source.url)  # `Alder` of Alder Joinery, as its domain has it
-        return attribution.is_organization(found.of, [*named, *short]) and not _follows_other(found)
+        return attribution.is_organization(found.of, [*named, *short]) and not _follows_other(found, named)
     if _RELATIVE.search(found.before):
         return False
     if _WE_BEFORE.search(found.before):
@@ -183,11 +220,32 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
     return any(_names(found, name) for name in named if name)
 
 
-def _why_not_own(selector: Selector, found: Found) -> str:
+def _why_not_own(selector: Selector, found: Found, names: Sequence[str]) -> str:
     said = found.quote if selector.sentence else _frame(found)
     if selector.subject is not None:  # who it is about is checked by the subject
         return attribution.why_not_asserted(said)
-    return attribution.why_not_own(said, attribution.names_in(found.quote, found.source.url))
+    own = attribution.names_in(found.quote, found.source.url)
+    reason = attribution.why_not_own(said, own)
+    if reason != "other_subject" or not names:
+        return reason
+    known = attribution.names_in(found.quote, found.source.url, names)
+    return reason if known == own or _names_like(found, names) else attribution.why_not_own(said, known)
+
+
+def _is_asserted(found: Found) -> bool:
+    """`It all began in 1953`, up to the next comma: what follows, `in a former stable`, does not matter."""
+    at = found.quote.find(found.text)
+    end = next((place for place in range(at, len(found.quote)) if found.quote[place] in ",;、"), len(found.quote))
+    return attribution.why_not_asserted(found.quote[:end]) in ("", "past")  # `It all began back in 1953`
+
+
+def _names_like(found: Found, names: Sequence[str]) -> bool:
+    """`Norbury Town Council has cut its bill. The council planted 400 trees`: it is perhaps about the other council."""
+    if found.at is None:
+        return False
+    text = found.source.text
+    before = text[max(text.rfind("\n", 0, found.at) + 1, found.at - _MAX_BACK) : found.at]
+    return attribution.names_like(before, names)
 
 
 def _frame(found: Found) -> str:
@@ -206,14 +264,14 @@ def _frame(found: Found) -> str:
     return said[start:at] + (said[end:] if stop < 0 else said[end:stop])
 
 
-def _follows_other(found: Found) -> bool:
+def _follows_other(found: Found, names: Sequence[str]) -> bool:
     """`Since 2020 we belong to Alder plc. The company was founded in 1921`, `Alder is our client. The company …`: it is
     perhaps about the other one."""
     if found.at is None or not attribution.is_anaphor(found.of or ""):
         return False
     text = found.source.text
     line = text.rfind("\n", 0, found.at) + 1
-    if _COMPANY.search(text[max(line, found.at - _MAX_BACK) : found.at]):
+    if _COMPANY.search(text[max(line, found.at - _MAX_BACK) : found.at]) or _names_like(found, names):
         return True
     said = [one for one in _SENTENCE.split(text[max(0, found.at - _MAX_BACK) : found.at]) if one.strip()]
     return bool(said) and attribution.introduces_other(said[-1])
@@ -225,10 +283,17 @@ def _is_of(labels: Sequence[str], names: Sequence[str]) -> bool:
     return any(" ".join(label.casefold().split()) in wanted for label in labels)
 
 
+def _is_predicate(found: Found) -> bool:
+    """The match begins with a verb: `was founded`, so that its subject is not in the insertion before it."""
+    said = found.quote[len(found.before) :].split(None, 1)
+    return bool(said) and said[0].casefold() in _AUXILIARIES
+
+
 def _names(found: Found, name: str) -> bool:
     """The name comes right before, with no other name in between, or right after."""
     start = found.before.casefold().rfind(name.casefold())
-    if start >= 0 and _BETWEEN.fullmatch(found.before[start + len(name) :]):
+    between = found.before[start + len(name) :]
+    if start >= 0 and (_BETWEEN.fullmatch(between) or (_INSERTED.fullmatch(between) and _is_predicate(found))):
         return True
     return found.after.lstrip(" ,–—-").casefold().startswith(name.casefold())
 
@@ -371,7 +436,8 @@ class _View:
         lines = labelled_lines(source, label, self._is_line_of_others) if selector.subject else iter(())
         for cell in chain(cells, lines):
             span = (cell.start, cell.end)
-            found = Found(cell.text, source, cell.quote, span=span, others=cell.others, at=cell.start)
+            others = None if self.page.is_of_head_office(cell.start) else cell.others
+            found = Found(cell.text, source, cell.quote, span=span, others=others, at=cell.start)
             if selector.pattern is None:
                 yield found
             else:
@@ -404,7 +470,10 @@ class _View:
         text = self.page.text.text[: _MAX_TEXT if self.page.file_kind is None else _MAX_FILE_TEXT]
         for match in _matches(selector.pattern or "", text):
             start, end = sentence_around(text, *match.span())
-            if (selector.own or selector.subject) and self._is_of_others(selector, start, end):
+            is_of_site = selector.own or selector.asserted or selector.subject
+            if is_of_site and self._is_of_others(selector, start, end):
+                continue
+            if selector.asserted and self.page.is_beside_name(match.start()):
                 continue
             said = text[start:end]
             if selector.sentence and said.count("\t") > 1:
@@ -412,7 +481,9 @@ class _View:
             value = said.rstrip(".!?。！？") if selector.sentence else _group(match)
             before, after = text[start : match.start()], text[match.end() : end]
             of = match.groupdict().get("of")
-            yield Found(value, self.page.text, said, before, after, at=match.start(), of=of)
+            # a note such as `Since 1911` is short: its words are the label of the value
+            span = (start, end) if selector.asserted else None
+            yield Found(value, self.page.text, said, before, after, span=span, at=match.start(), of=of)
 
 
 def _states_deed(sentence: str) -> bool:

@@ -180,7 +180,7 @@ def _is_confirmed(key: str, signs: Sequence[_Sign], host: str) -> bool:
     if not key.isascii() and not _LATIN.search(key):
         return _PARTICLE.search(key) is None  # the domain spells it in other letters
     label = _squeezed((registrable_domain(host) or host).partition(".")[0])
-    spelled = (key, key.replace("ä", "ae").replace("ö", "oe").replace("ü", "ue"))
+    spelled = (key, spelled_out(key))
     words = [_squeezed(word) for one in spelled for word in one.split() if word not in _FUNCTION_WORDS]
     initials = "".join(word[0] for word in words[: len(words) // 2] if word)
     return (len(initials) > 1 and label.startswith(initials)) or any(
@@ -198,6 +198,15 @@ def _score(key: str, signs: Sequence[_Sign], host: str) -> int:
 def is_of_domain(key: str, host: str) -> bool:
     """Return whether the domain repeats the name, or its initials."""
     label = _squeezed((registrable_domain(host) or host).partition(".")[0])
+    return any(_is_of_label(one, label) for one in {key, spelled_out(key)})
+
+
+def spelled_out(text: str) -> str:
+    """Return the text as domains spell it: `bäckerei` as `baeckerei`."""
+    return text.replace("ä", "ae").replace("ö", "oe").replace("ü", "ue")
+
+
+def _is_of_label(key: str, label: str) -> bool:
     name = _squeezed(key)
     if not label or not name:
         return False

@@ -67,6 +67,42 @@ class PageSources:
         """Return whether a place of the text is below a heading that names another thing: `Where to stay`."""
         return start in self._unclear
 
+    def is_of_head_office(self, start: int) -> bool:
+        """Return whether a place of the text is below a heading such as `Head office`."""
+        return start in self._head_office
+
+    def is_of_branch(self, start: int) -> bool:
+        """Return whether a place of the text is below a heading such as `Truro branch`."""
+        return start in self._branches and start not in self._head_office
+
+    @cached_property
+    def _head_office(self) -> foreign_parts.Spans:
+        marked = [*self._offices, *own_parts.offices(self.text.text)]
+        return foreign_parts.Spans((start, end) for text, start, end in marked if own_parts.is_head_office(text))
+
+    @cached_property
+    def _branches(self) -> foreign_parts.Spans:
+        marked = [*self._offices, *own_parts.offices(self.text.text)]
+        return foreign_parts.Spans((start, end) for text, start, end in marked if own_parts.is_branch(text))
+
+    @cached_property
+    def _offices(self) -> list[tuple[str, int, int]]:
+        return [] if self.document is None else foreign_parts.sections(self.document, with_main=True)
+
+    def is_heading(self, text: str) -> bool:
+        """Return whether a line is a heading that does not name another thing."""
+        own = own_parts.site_label(self.url)
+        said = " ".join(text.split())
+        return any(
+            " ".join(heading.split()) == said and (is_main or own_parts.is_neutral(heading, own))
+            for heading, is_main in self._headings
+        )
+
+    @cached_property
+    def _headings(self) -> list[tuple[str, bool]]:
+        main = {start for _, start, _ in self._offices} - {start for _, start, _ in self._sections}
+        return [(text, start in main) for text, start, _ in self._offices]
+
     def is_announced_by_others(self, start: int) -> bool:
         """Return whether a heading or the line before says that others follow: `What others do`."""
         lead = own_parts.lead_in(self.text.text, self.text.text.rfind("\n", 0, start) + 1)
@@ -82,6 +118,16 @@ class PageSources:
         line = text.rfind("\n", 0, start) + 1
         above = text[text.rfind("\n", 0, max(line - 1, 0)) + 1 : max(line - 1, 0)]
         return speakers.asks(above) or speakers.asks(text[line:start])
+
+    def is_beside_name(self, start: int) -> bool:
+        """Return whether the name of another is before a note at a place of the text, or in the line above it:
+        `Grand Hotel Elm` above `Established 1899`."""
+        text = self.text.text
+        line = text.rfind("\n", 0, start) + 1
+        above = text.rfind("\n", 0, max(line - 1, 0)) + 1
+        said = text[line:start].strip(" .,:–—-|·•©(")
+        name = said.rpartition(". ")[2] if said else text[above : max(line - 1, 0)]
+        return self._is_name(name) or own_parts.is_body(name, own_parts.site_label(self.url))
 
     @cached_property
     def _speakers(self) -> foreign_parts.Spans:

@@ -41,6 +41,22 @@ _BEFORE = re.compile(rf"{_MONEY} ?", re.IGNORECASE)
 _AFTER = re.compile(rf" ?(?:{_MONEY}|{_UNIT})", re.IGNORECASE)
 
 
+#: an `@` or a point of an e-mail address that is spelled against robots: `office (at) alder (dot) test`
+_SPELLED_AT = re.compile(
+    r"\s?[\[({](?:at|@|ät|arroba|arobase|chiocciola|apenstaartje|アットマーク)[\])}]\s?", re.IGNORECASE
+)
+_SPELLED_DOT = re.compile(r"\s?[\[({](?:dot|punkt|point|punto|ponto|punt|\.)[\])}]\s?", re.IGNORECASE)
+
+
+def mail_address(text: str) -> str:
+    """Return an e-mail address as one writes it to send a mail.
+
+    >>> mail_address("office (at) alder [dot] test")
+    'office@alder.test'
+    """
+    return _SPELLED_DOT.sub(".", _SPELLED_AT.sub("@", text))
+
+
 def coerced(text: str, leaf: Leaf, *, exact: bool = False) -> Any:
     """Return the text as a value of the leaf's type; `None` if it is not one, or ambiguous.
 
@@ -49,7 +65,7 @@ def coerced(text: str, leaf: Leaf, *, exact: bool = False) -> Any:
     text = " ".join(html.unescape(text).split())
     match leaf.type:
         case "string":
-            return text or None
+            return (mail_address(text) if leaf.path.rpartition("/")[2] == "email" else text) or None
         case "integer":
             return _integer(text, exact)
         case "number":

@@ -20,12 +20,13 @@ from pathlib import Path
 from time import gmtime
 from typing import Any
 
+from curtsy.grounding.own_names import names_in, names_like
 from curtsy.grounding.patterns import compiled
-from curtsy.grounding.subject import is_anaphor, is_organization, is_other_name, is_own_subject, names_in
+from curtsy.grounding.subject import is_anaphor, is_organization, is_other_name, is_own_subject
 
 __all__ = [
     "AGAINST", "introduces_other", "is_ahead", "is_anaphor", "is_failure", "is_organization", "is_other_name",
-    "is_own", "is_past", "lowers", "names_in", "why_against", "why_not_asserted", "why_not_own",
+    "is_own", "is_past", "lowers", "names_in", "names_like", "why_against", "why_not_asserted", "why_not_own",
 ]  # fmt: skip
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "attribution.toml").read_text("utf-8"))
@@ -40,7 +41,9 @@ _QUOTED = re.compile(r"[“„«»\"]\s?\w+(?:[ ,'’-]{1,2}\w+){2,40}[ ,.!]{0,2
 #: what stands before a colon: who speaks, or a topic
 _SPEAKER = re.compile(r"([^:：.!?]{3,80})[:：] ")
 #: what is said of a name: `Brenholt, whose workshop`
-_NAME_CLAUSE = re.compile(r"(?<!^)\b[A-ZÀ-ÖØ-Þ][\w'’&-]{2,30}, (?:whose|which|who|where|dont|qui|cuy[ao]s?)\b")
+_NAME_CLAUSE = re.compile(
+    r"(?<!^)\b(?!LEDs?\b)[A-ZÀ-ÖØ-Þ][\w'’&-]{2,30}, (?:whose|which|who|where|dont|qui|cuy[ao]s?)\b"
+)
 #: characters after `says` in which its subject is: `says our director`
 _NEAR_SPEAKER = 20
 _CLAUSE = re.compile(r"[,;、]\s?(?!\d)")
@@ -95,7 +98,7 @@ def why_not_own(sentence: str, names: Sequence[str] = ()) -> str:
     if _is_said_by_others(whole) or _has_other_speaker(whole, names):
         return "quotation"
     text = stated(whole)
-    if reason := why_not_asserted(text):
+    if reason := why_not_asserted(text, names):
         return reason
     if not is_own_subject(text, names) or _is_deed_of_object(text):
         return "other_subject"
@@ -158,7 +161,7 @@ def _says(name: str, text: str) -> bool:
     return compiled(_WORDS[name]).search(text) is not None
 
 
-def why_not_asserted(sentence: str) -> str:
+def why_not_asserted(sentence: str, names: Sequence[str] = ()) -> str:
     """Return why a sentence does not state that something is so or was done, or who else did it."""
     text = " ".join(sentence[:_MAX_SENTENCE].split())
     if text.startswith(_QUOTES) or _SAID.search(text) or _QUOTED.search(text):
@@ -167,9 +170,9 @@ def why_not_asserted(sentence: str) -> str:
         return "quotation"
     if text.endswith(("?", "？")):
         return "question"
-    if _others_act().search(text) or _any("helping").search(text) or _any("dealing").search(text) or _is_thanks(text):
+    if _do_others_act(text, names):
         return "other_subject"
-    text = _any("spared").sub(" ", text)
+    text = _any("relinquished").sub(" ", _any("spared").sub(" ", text))
     for name, reason in (
         ("hypothetical", "hypothetical"),
         ("plans", "plan"),
@@ -182,6 +185,14 @@ def why_not_asserted(sentence: str) -> str:
     if is_ahead(text):
         return "plan"
     return "failure" if is_failure(text) else ""
+
+
+def _do_others_act(text: str, names: Sequence[str]) -> bool:
+    """`The city cut`, unless the organization is the city."""
+    found = _others_act().search(text)
+    if found is not None and not any(name.casefold() in found[0].casefold() for name in names if name):
+        return True
+    return any(_any(name).search(text) for name in ("helping", "dealing")) or _is_thanks(text)
 
 
 def is_ahead(text: str) -> bool:

@@ -23,11 +23,24 @@ from curtsy.grounding.patterns import program_size
 
 #: roles of the pages of a site; `extract.page_selection` has their names
 ROLES = frozenset(
-    ("home", "about", "contact", "imprint", "claims", "report", "people", "projects", "news", "products", "jobs")
+    (
+        "home",
+        "about",
+        "contact",
+        "imprint",
+        "claims",
+        "report",
+        "people",
+        "projects",
+        "news",
+        "products",
+        "jobs",
+        "other",
+    )
 )
 MAX_EXPRESSION = 500
-MAX_PATTERN = 2_000
-_MAX_SELECTORS = 20
+MAX_PATTERN = 3_000
+_MAX_SELECTORS = 40
 _MAX_KEYS = 20
 _MAX_PAGES = 50
 #: steps of one pattern's program, and of all patterns of an untrusted schema; the worst case is this number for each
@@ -62,6 +75,10 @@ class Selector:
     without: tuple[str, ...] = ()
     #: the sentence must be a statement of the organization about itself (`attribution`)
     own: bool = False
+    #: what is said of the value must be asserted (no plan, denial, quotation), and not beside the name of another
+    asserted: bool = False
+    #: only for a leaf without a value after all other selectors, on any page
+    fallback: bool = False
     #: a leaf that must be the subject: a value found for it, or `we`, comes directly before or after
     subject: str | None = None
     #: as in Schema.pages; empty: all
@@ -161,10 +178,10 @@ def _leaf(name: str, leaves: set[str]) -> str:
     raise UsageError(f"the schema has no value {name}. It has {', '.join(sorted(leaves))[:300]}")
 
 
-def _texts(value: Any, place: str) -> tuple[str, ...]:
+def _texts(value: Any, place: str, longest: int = MAX_EXPRESSION) -> tuple[str, ...]:
     many = [value] if isinstance(value, str) else value
-    if not isinstance(many, list) or not all(isinstance(one, str) and 0 < len(one) <= MAX_EXPRESSION for one in many):
-        raise UsageError(f"{place} is not a string or a list of strings of up to {MAX_EXPRESSION} characters")
+    if not isinstance(many, list) or not all(isinstance(one, str) and 0 < len(one) <= longest for one in many):
+        raise UsageError(f"{place} is not a string or a list of strings of up to {longest} characters")
     if len(many) > _MAX_PAGES:
         raise UsageError(f"{place}: more than {_MAX_PAGES} entries")
     return tuple(many)
@@ -217,10 +234,10 @@ def _selector(value: Any, place: str) -> Selector:
     for key in ("css", "xpath", "attribute", "label", "pattern", "subject"):
         if key in value and not (isinstance(value[key], str) and value[key].strip()):
             raise UsageError(f"{place}: {key} is not a string")
-    for key in ("sentence", "own"):
+    for key in ("sentence", "own", "asserted", "fallback"):
         if not isinstance(value.get(key, False), bool):
             raise UsageError(f"{place}: {key} must be true or false")
-    lists = {name: _texts(value.get(name, []), f"{place}: {name}") for name in ("also", "without")}
+    lists = {name: _texts(value.get(name, []), f"{place}: {name}", MAX_PATTERN) for name in ("also", "without")}
     lists["pages"] = pages(value.get("pages", []), place)
     return Selector(**{**value, **lists})
 

@@ -1,6 +1,5 @@
 """Whether the organization itself is the subject of a sentence.
 
-    names_in          words of a text that the domain of its site repeats
     is_organization   `we`, `our company`, `the trust` of Marlow Land Trust; not `the mill that we rent`
     is_own_subject    `we cut`, `our vans run`, `92 percent of our waste`, `Norvale holds`, `solar panels on our roof`;
                       not `the farms in our supply chain`, `with our software, hotels save`, `most mills`
@@ -13,16 +12,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from curtsy.grounding.generalities import fragments, is_general, is_own_han
+from curtsy.grounding.kinds import is_kind_of
 from curtsy.grounding.patterns import compiled
-from curtsy.rules.urls import registrable_domain
 
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "subject.toml").read_text("utf-8"))
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
@@ -40,12 +37,10 @@ _HEAD = re.compile(r"[一-龯ァ-ヶー]{1,12}$")
 _LEGAL = re.compile(
     r",? (?:ltd|limited|inc|llc|plc|corp|gmbh|ag|kg|eg|sarl|sas|s\.a|s\.l|s\.r\.l|s\.p\.a|b\.v)\.?$", re.IGNORECASE
 )
-#: `the museum`, not `the museum of Bath`
-_THE_ONE = re.compile(
-    r"\b(?:the|das|die|der|le|la|el|il|het|de) (?P<noun>[^\W\d_]{4,30})\b"
-    r"(?! (?:of|in|at|von|aus|de|du|di|d[’']|te) ?(?-i:[A-ZÀ-ÖØ-Þ]))",
-    re.IGNORECASE,
-)
+#: `the group of eleven hotels`; not `the board of seven members`
+_GROUP_OF = re.compile(r"(?:group|groupe|grupo|gruppo|association|society) (?:of|de|des|di) ", re.IGNORECASE)
+#: after `our`: `laundry, Whitelinen, has`
+_NAMED_OTHER = re.compile(r"(?:[\w-]+ ){0,2}[\w-]+, [A-ZÀ-ÖØ-Þ][\w'’&-]+(?: [\w'’&-]+){0,4}, ")
 #: words of a noun phrase in which its noun is
 _NEAR = 3
 _MAX_LEADS = 3
@@ -81,6 +76,9 @@ def is_own_subject(text: str, names: Sequence[str] = ()) -> bool:
     if _any("by_us").search(clause[:end]):
         return _has_thing(_words(clause[:start]))
     is_name = not _any("marks").search(clause[start:end])
+    named = _NAMED_OTHER.match(clause[end:])
+    if _is_possessive(clause[start:end]) and named is not None and not any(name in named[0] for name in names):
+        return False
     is_topic = main[len(clause) :].startswith(":")  # `Our year in brief: we saved`
     if (
         _is_possessive(clause[start:end])
@@ -100,7 +98,8 @@ def is_organization(phrase: str, names: Sequence[str] = ()) -> bool:
     """
     said = _LEGAL.sub("", " ".join(phrase.replace("’", "'").split()).strip(" ,-"))
     folded = said.casefold()
-    if any(folded.endswith(one) and _is_opening(said[: -len(one)]) for one in _spelled(names)):
+    plain = _spelled([*names, *(_LEGAL.sub("", name) for name in names)])
+    if any(folded.endswith(one) and _is_opening(said[: -len(one)]) for one in plain):
         return True
     if "l'" in folded:
         said = said.replace("l'", "l' ").replace("L'", "l' ")
@@ -111,9 +110,9 @@ def is_organization(phrase: str, names: Sequence[str] = ()) -> bool:
         return False
     if _any("pronouns", exact=True).search(words[-1]) or _any("bodies_unspaced", exact=True).search(words[-1]):
         return _is_opening(" ".join(words[:-1]))
-    own = {word.casefold() for name in names for word in _words(name) if len(word) >= _MIN_NAME}
-    is_kind = words[-1].casefold() in own or bool(_any("organizations", exact=True).search(words[-1]))
-    if words[-1].casefold() not in own and _any("side_bodies", exact=True).search(words[-1]):
+    is_named = is_kind_of(words[-1], names)
+    is_kind = is_named or bool(_any("organizations", exact=True).search(words[-1]))
+    if not is_named and _any("side_bodies", exact=True).search(words[-1]):
         is_kind = not any(_any("possessives", exact=True).search(word) for word in words)
     for at in range(len(words) - 1):
         if _any("possessives", exact=True).search(words[at]) or _any("articles", exact=True).search(words[at]):
@@ -157,24 +156,6 @@ def _is_opening(text: str) -> bool:
     )
 
 
-def names_in(text: str, url: str) -> list[str]:
-    """Return the words of a text that the domain of a site repeats: its name, and `the museum` of marlowmuseum.test.
-
-    >>> names_in("Nor\u00e9vale recycles glass.", "https://www.norevale.test/")
-    ['Nor\u00e9vale']
-    """
-    host = urlsplit(url).hostname or ""
-    label = _squeezed((registrable_domain(host) or host.removeprefix("www.")).partition(".")[0])
-    found = (word for word in _WORD.findall(text) if word[0].isupper() and len(word) >= _MIN_NAME)
-    names = [word for word in found if label.startswith(_squeezed(word.removesuffix("'s").removesuffix("’s")))]
-    return names + [one[0] for one in _THE_ONE.finditer(text) if label.endswith(_squeezed(one["noun"]))]
-
-
-def _squeezed(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in plain if char.isalnum())
-
-
 @cache
 def _any(name: str, *, start: bool = False, exact: bool = False) -> Any:
     """Return a pattern for the words of a list: anywhere, at the start, or the whole text."""
@@ -209,7 +190,7 @@ def _has_subject(part: str) -> bool:
     """`In 2022 we cut waste`, `Today our plants`: not only an adverbial, but the beginning of the main clause."""
     if _any("means", start=True).search(part):
         return False
-    said = next((word for word in _words(part) if not _is_small(word)), "")
+    said = next((word for word in _words(part) if not is_small(word)), "")
     return bool(_any("marks", exact=True).search(said) or _any("first_persons", exact=True).search(said))
 
 
@@ -224,6 +205,8 @@ def _acts(clause: str) -> bool:
         ):
             continue  # `la justice nous a reproché`
         before = words[:at]
+        if before and _any("tonics", exact=True).search(word) and _any("obliques", exact=True).search(before[-1]):
+            continue  # `ha renovado con nosotros`
         reach = 1 if _any("pronouns", exact=True).search(word) else 2  # `que ya hemos`
         if any(_any("relatives", exact=True).search(one) for one in before[-reach:]):
             continue
@@ -237,7 +220,7 @@ def _mark(clause: str, names: Sequence[str]) -> tuple[int, int] | None:
     """Return the first place of a possessive of the first person, of a name, or of `the company`."""
     found = [one.span() for one in [_any("marks").search(clause)] if one is not None]
     body = _any("bodies").search(clause)
-    if body is not None and not clause[body.end() : body.end() + 1].isupper():
+    if body is not None and not clause[body.end() : body.end() + 1].isupper() and not _is_of_others_group(clause, body):
         found.append(body.span())
     folded = clause.casefold()
     for name in names:
@@ -245,6 +228,10 @@ def _mark(clause: str, names: Sequence[str]) -> tuple[int, int] | None:
         if at >= 0:
             found.append((at, at + len(name)))
     return min(found, default=None)
+
+
+def _is_of_others_group(clause: str, body: Any) -> bool:
+    return _GROUP_OF.match(clause[body.start() :].lstrip(" ").partition(" ")[2]) is not None
 
 
 def _follows_other(after: str) -> bool:
@@ -268,9 +255,9 @@ def _is_own_noun(after: str, names: Sequence[str]) -> bool:
     verb = _any("auxiliaries").search(after)
     phrase = after[: verb.start()] if verb is not None else after[:_MAX_PHRASE]
     figure = _FIGURE.search(phrase)
-    if figure is not None and any(not _is_small(word) for word in _words(phrase[: figure.start()])):
+    if figure is not None and any(not is_small(word) for word in _words(phrase[: figure.start()])):
         phrase = phrase[: figure.start()]
-    said = [word for word in _words(phrase) if not _is_small(word)][:_NEAR]
+    said = [word for word in _words(phrase) if not is_small(word)][:_NEAR]
     known = ("things", "own_nouns", "organizations")
     return any(_any(name, exact=True).search(word) for word in said for name in known) or _is_of_site(said, names)
 
@@ -285,7 +272,7 @@ def _is_of_thing(prefix: str, clause: str) -> bool:
     words = _words(prefix)
     if any(_any("others", exact=True).search(word) for word in words):
         return False
-    content = [word for word in words if not _is_small(word)]
+    content = [word for word in words if not is_small(word)]
     if not content:
         return prefix != clause
     if len(content) == 1 and len(words) > 1 and _any("leads", start=True).search(prefix) and prefix != clause:
@@ -299,11 +286,12 @@ def _is_genitive(prefix: str) -> bool:
 
 
 def _has_thing(words: Sequence[str]) -> bool:
-    content = [word for word in words if not _is_small(word)][:_NEAR]
+    content = [word for word in words if not is_small(word)][:_NEAR]
     return any(_any("things", exact=True).search(word) for word in content)
 
 
-def _is_small(word: str) -> bool:
+def is_small(word: str) -> bool:
+    """Return whether a word is an article, a preposition, a number or the like, or has no letters."""
     return not _LETTERS.search(word) or _any("small", exact=True).search(word) is not None
 
 
@@ -337,7 +325,7 @@ def _is_whole(clause: str) -> bool:
     if _any("countries").search(clause):
         return False
     words = _words(clause[: found.start()])
-    return len(words) <= _NEAR + 1 and not _names_other(words, [word for word in words if not _is_small(word)])
+    return len(words) <= _NEAR + 1 and not _names_other(words, [word for word in words if not is_small(word)])
 
 
 # Japanese

@@ -215,3 +215,16 @@ def test_a_crawl_keeps_whether_a_date_has_a_time() -> None:
     for leaf in dumped["leaves"]:
         del leaf["timed"]  # as an earlier version kept it
     assert not any(leaf.timed for leaf in schemas.restore(dumped).leaves)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "value"),
+    [
+        ("/contact/email", "mailto:office@alder.test", "office@alder.test"),
+        ("/contact/email", "MAILTO:office@alder.test?subject=Hello", "office@alder.test"),
+        ("/contact/phone", "tel:+44-1632-960001;ext=4", "+44-1632-960001"),
+        ("/name", "tel: the story of a call", "tel: the story of a call"),
+    ],
+)
+def test_the_scheme_of_a_contact_is_no_part_of_it(path: str, text: str, value: str) -> None:
+    assert coerced(text, Leaf(path=path, type="string")) == value

@@ -150,6 +150,15 @@ def test_a_phrase_for_another_thing_is_not_the_organization(phrase: str) -> None
     assert not attribution.is_organization(phrase, ["Marlow Land Trust"])
 
 
+def test_the_company_is_another_on_pages_of_a_city_or_a_school() -> None:
+    assert attribution.is_organization("the company", ["Marlow Tools"])
+    assert attribution.is_organization("die Firma", ["Cityline"])
+    for name in ("City of Marlow", "Marlow School", "Stadt Marlow"):
+        assert not attribution.is_organization("the company", [name])
+        assert not attribution.is_organization("die Firma", [name])
+    assert attribution.is_organization("our company", ["Marlow Museum"])
+
+
 def test_the_kind_of_the_organization_in_its_domain_names_it() -> None:
     url = "https://www.marlowmuseum.test/planet"
     own = "The museum replaced 1,100 lamps with LEDs in 2021."

@@ -57,6 +57,16 @@ def mail_address(text: str) -> str:
     return _SPELLED_DOT.sub(".", _SPELLED_AT.sub("@", text))
 
 
+def _contact(text: str, field: str) -> str:
+    """`office@alder.test` of `mailto:office@alder.test?subject=Hello`, the number of `tel:`; other texts."""
+    scheme, colon, rest = text.partition(":")
+    if field == "email":
+        return mail_address(rest.partition("?")[0] if colon and scheme.lower() == "mailto" else text)
+    if field in ("phone", "telephone", "fax") and colon and scheme.lower() == "tel":
+        return rest.partition(";")[0].strip()
+    return text
+
+
 def coerced(text: str, leaf: Leaf, *, exact: bool = False) -> Any:
     """Return the text as a value of the leaf's type; `None` if it is not one, or ambiguous.
 
@@ -65,7 +75,7 @@ def coerced(text: str, leaf: Leaf, *, exact: bool = False) -> Any:
     text = " ".join(html.unescape(text).split())
     match leaf.type:
         case "string":
-            return (mail_address(text) if leaf.path.rpartition("/")[2] == "email" else text) or None
+            return _contact(text, leaf.path.rpartition("/")[2]) or None
         case "integer":
             return _integer(text, exact)
         case "number":

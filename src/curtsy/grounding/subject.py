@@ -116,8 +116,17 @@ def is_organization(phrase: str, names: Sequence[str] = ()) -> bool:
         is_kind = not any(_any("possessives", exact=True).search(word) for word in words)
     for at in range(len(words) - 1):
         if _any("possessives", exact=True).search(words[at]) or _any("articles", exact=True).search(words[at]):
+            is_kind = is_kind and not (is_anaphor(said) and _is_business_of_other(words[-1], names))
             return is_kind and _is_opening(" ".join(words[:at])) and _is_opening(" ".join(words[at + 1 : -1]))
     return False
+
+
+def _is_business_of_other(word: str, names: Sequence[str]) -> bool:
+    """`the company`, on a page of a city or a school."""
+    public = _any("no_businesses", exact=True)
+    return bool(_any("businesses", exact=True).search(word)) and any(
+        public.search(one) for name in names for one in _words(name)
+    )
 
 
 def is_anaphor(phrase: str) -> bool:

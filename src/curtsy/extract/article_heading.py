@@ -30,7 +30,7 @@ def main(document: Document, text: str, spans: Sequence[Span]) -> Span | None:
     of_site = _names_of_site(document, text, found, title)
     every = [(one, flat(text[one.start : one.end])) for one in [*firsts, *found] if one not in of_site]
     for one, said in every:
-        if title and len(said) >= _LEAST_TITLE and title.startswith(said[:40]):
+        if title and (said == title or (len(said) >= _LEAST_TITLE and title.startswith(said[:40]))):
             return one
     for one, said in every:
         least = 1 if one.node.tag == "h1" else _LEAST_REPEATED if not of_site else _LEAST_TITLE

@@ -1,7 +1,7 @@
 """The price that a page shows for its product.
 
 find           the price in elements that are marked as prices, else in labeled lines, else beside a note about taxes,
-               else in lines between heading and button, else in a line of its own
+               else beside a word such as `now`, else in lines between heading and button, else in a line of its own
 find_labelled  the one in labeled lines, to compare with what structured data states
 
 Struck prices, prices of other products and amounts with words such as `save` or `shipping` do not count. If two prices
@@ -61,12 +61,21 @@ _TAX = re.compile(
     r"|ttc\b|tva incluse|iva (?:incl|compr))|税込|с ндс",
     re.IGNORECASE,
 )
+#: what a price is compared with, and how the current one is called: `statt 89,00 € nur 69,00 €`
+_WAS = re.compile(rf"\W{{0,3}}{any_of('was_labels')}\W{{0,6}}", re.IGNORECASE)
+_NOW = re.compile(rf"\W{{0,3}}{any_of('now_labels')}\W{{0,6}}", re.IGNORECASE)
+#: a class says that there is another price, too: `with-list-price`
+_WITH = re.compile(r"(?:^|(?<=[\s_\-]))(?:with|after|has|mit|avec|con|com)-\S{0,60}", re.IGNORECASE)
+#: an amount that needs no currency: `49,-`
+_DASHED = re.compile(r"\d\s?[.,][\-–—]")
 #: behind an amount: `.–`
 _MAX_SIGN = 3
 #: around a number: the sign of its currency
 _REACH = 6
-_MAX_ELEMENT, _MAX_LINE, _MAX_SHORT = 160, 60, 40
+_MAX_ELEMENT, _MAX_COMPARED, _MAX_LINE, _MAX_SHORT = 160, 80, 60, 40
 _MAX_ELEMENTS = 80
+#: an old price beside the current one
+_MAX_BOX = 400
 #: from the heading to the price, and between two prices of different things
 _FAR, _APART = 2_500, 250
 #: from a price to the heading below it
@@ -85,7 +94,7 @@ class Price(NamedTuple):
 def find(page: PageSources, leaf: Leaf) -> Price | None:
     shown = _Shown(page, leaf)
     found = shown.first(shown.marked()) or shown.only(shown.labelled()) or shown.only(shown.taxed())
-    return found or shown.only(shown.above_button()) or shown.only(shown.alone())
+    return found or shown.only(shown.compared()) or shown.only(shown.above_button()) or shown.only(shown.alone())
 
 
 def find_labelled(page: PageSources, leaf: Leaf) -> Price | None:
@@ -108,7 +117,7 @@ class _Shown:
         self.text, self._leaf, self._language = visible.text, leaf, page.text.language
         self._article = page.article
         self._spans = [one for one in visible.spans if one.end > one.start]
-        self._struck = [(one.start, one.end) for one in self._spans if _is_struck(one.node)][:_MAX_ELEMENTS]
+        self._struck = self._struck_spans()
         self._seams = {
             at
             for one in self._spans
@@ -122,10 +131,32 @@ class _Shown:
         #: where a section about other products begins: `You may also like`
         self._stop = min(
             (one.start for one in self._spans
-             if one.node.tag in ("h2", "h3", "h4") and one.start >= (self._heading or 0)
+             if one.start >= (self._heading or 0) and (one.node.tag in ("h2", "h3", "h4") or self._is_bold_line(one))
              and leads_elsewhere(self.text[one.start : min(one.end, one.start + MAX_HEADING)])),
             default=len(self.text),
         )  # fmt: skip
+
+    def _is_bold_line(self, span: prose.Span) -> bool:
+        """Old pages have bold lines instead of headings."""
+        around = self.text[max(0, span.start - 1) : span.start] + self.text[span.end : span.end + 1]
+        return span.node.tag in ("b", "strong") and not around.strip("\n") and span.end - span.start <= _MAX_SHORT
+
+    def _struck_spans(self) -> list[tuple[int, int]]:
+        """Elements with an old price. A class of a box counts only if no element within it is struck: in
+        `<div class="discount">£9 <s>£12</s></div>`, it is about both."""
+        every = [one for one in self._spans if _is_struck(one.node)][:_MAX_ELEMENTS]
+        return [
+            (one.start, one.end)
+            for one in every
+            if one.node.tag in _STRUCK_TAGS or not any(self._is_amount_beside(inner, one) for inner in every)
+        ]
+
+    def _is_amount_beside(self, inner: prose.Span, outer: prose.Span) -> bool:
+        """Whether an element has an amount, and the one that contains it has another."""
+        if outer.end - outer.start > _MAX_BOX or not outer.start <= inner.start <= inner.end <= outer.end:
+            return False
+        beside = self.text[outer.start : inner.start] + self.text[inner.end : outer.end]
+        return _has_digit(self.text[inner.start : inner.end]) and _has_digit(beside)
 
     # Where prices are
 
@@ -136,11 +167,22 @@ class _Shown:
             key=lambda one: (one.start, -one.end),
         )
         last = -1
-        for one in spans[:_MAX_ELEMENTS]:
+        for number, one in enumerate(spans[:_MAX_ELEMENTS]):
             is_free = last <= one.start < self._stop and not self._article.is_beside(one.node)
             if is_free and not self._is_in_sentence(one.start, one.end):
+                found = list(self._candidate(one.start, one.end, bare=True))
+                if found and found[0][1] is None and self._are_within(one, spans[number + 1 : _MAX_ELEMENTS]):
+                    continue  # a box of several prices that are marked themselves
                 last = one.end
-                yield from self._candidate(one.start, one.end, bare=True)
+                yield from found
+
+    def _are_within(self, box: prose.Span, marked: list[prose.Span]) -> bool:
+        """Whether all prices of an element are in elements within it."""
+        inner = [one for one in marked if one.end <= box.end]
+        return all(
+            any(one.start <= price.start and price.end <= one.end for one in inner)
+            for price in self._amounts(box.start, box.end)
+        )
 
     def _is_in_sentence(self, start: int, end: int) -> bool:
         """Whether its line has many words before it."""
@@ -168,6 +210,28 @@ class _Shown:
             if note is not None:
                 yield from self._candidate(start, min(end, note.start()) if note.start() >= start else end)
 
+    def compared(self) -> Iterator[_Candidate]:
+        """Short lines below the heading with an old and a current price, or with a word for the current one alone."""
+        for start, end in self._free_lines(_MAX_COMPARED):
+            if (price := self._current(start, end)) is not None:
+                yield start, price
+
+    def _current(self, start: int, end: int) -> Price | None:
+        """The only amount of a line that is not an old price, if the line has only amounts and words for them."""
+        current: list[Price] = []
+        at, is_told = start, False
+        for price in self._of_piece(start, end, every=True):
+            before = self.text[at : price.start]
+            is_was, is_now = _WAS.fullmatch(before) is not None, _NOW.fullmatch(before) is not None
+            if not is_was and not is_now and any(one.isalnum() for one in before):
+                return None
+            if not is_was and not self._is_struck(price.start):
+                current.append(price)
+            at, is_told = price.end, is_told or is_was or is_now
+        rest = _TAX.sub("", self.text[at:end])
+        is_all = is_told and len(current) == 1 and not any(one.isalnum() for one in rest)
+        return current[0] if is_all else None
+
     def above_button(self) -> Iterator[_Candidate]:
         """Short lines from the heading to the button that buys the product."""
         if self._heading is None:
@@ -181,20 +245,27 @@ class _Shown:
 
     def alone(self) -> Iterator[_Candidate]:
         """Lines below the heading that are nothing but an amount, on a page that sells something."""
+        for start, end in self._free_lines(_MAX_SHORT):
+            for at, price in self._candidate(start, end):
+                if price is None or (price.start <= start + 1 and price.end + _MAX_SIGN >= end):
+                    yield at, price
+
+    def _free_lines(self, most: int) -> Iterator[tuple[int, int]]:
+        """Short lines below the heading of a page that sells something. No line beside them may be about another
+        amount."""
         if self._heading is None or _SHOP.search(self.text) is None:
             return
         every = list(self._lines(self._heading, min(self._stop, self._heading + _FAR)))
         for number, (start, end) in enumerate(every):
             around = [*every[max(0, number - 1) : number], *every[number + 1 : number + 2]]
             is_other = any(self._says_other(*one) for one in around)
-            if end - start <= _MAX_SHORT and not is_other and not self._article.is_line_beside(start):
-                for at, price in self._candidate(start, end):
-                    if price is None or (price.start <= start + 1 and price.end + _MAX_SIGN >= end):
-                        yield at, price
+            if end - start <= most and not is_other and not self._article.is_line_beside(start):
+                yield start, end
 
     def _says_other(self, start: int, end: int) -> bool:
         """Whether a short line without an amount is about that of the line before or after it."""
-        is_short = end - start <= _MAX_SHORT and not has_money(self.text[start:end])
+        line = self.text[start:end]
+        is_short = len(line) <= _MAX_SHORT and not has_money(line) and _DASHED.search(line) is None
         return is_short and _OTHER_START.match(self.text, start, end) is not None
 
     def _lines(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -241,13 +312,15 @@ class _Shown:
         for first, last in zip([start, *cuts], [*cuts, end], strict=True):
             yield from self._of_piece(first, last)
 
-    def _of_piece(self, start: int, end: int) -> Iterator[Price]:
-        """The amounts of a text that no element ends within a word."""
+    def _of_piece(self, start: int, end: int, *, every: bool = False) -> Iterator[Price]:
+        """The amounts of a text that no element ends within a word. `every`: old prices, too."""
         text = self.text[start:end]
         for number in numbers(text, self._language):
             codes = codes_of(text, number.start, number.whole_end, self._language)
             value = _read(number)
-            if not codes or value is None or number.percent or number.scale or self._is_other(text, start, number):
+            if not codes or value is None or number.percent or number.scale:
+                continue
+            if not every and self._is_other(text, start, number):
                 continue
             first, last = self._with_sign(text, number)
             yield Price(value, start + first, start + last, frozenset(codes))
@@ -268,7 +341,7 @@ class _Shown:
             before = text[max(0, first - _REACH) : first].rstrip()
             return len(text[:first].rstrip()) - len(before.split()[-1]), last
         after = text[last : last + _REACH]
-        sign = after.split()[:1]
+        sign = after.lstrip(" ,.-–\u00a0\u202f").split()[:1]
         return first, last + (after.find(sign[0]) + len(sign[0]) if sign else 0)
 
     def _is_other(self, text: str, offset: int, number: Number) -> bool:
@@ -299,9 +372,13 @@ def _read(number: Number) -> float | None:
     return float(value) if value is not None and value > 0 else None
 
 
+def _has_digit(text: str) -> bool:
+    return any(one.isdecimal() for one in text)
+
+
 def _marks(node: LexborNode) -> str:
     marks = " ".join(node.attributes.get(name) or "" for name in _MARKS)[:400]
-    return _CAMEL.sub("-", marks)
+    return _WITH.sub("", _CAMEL.sub("-", marks))
 
 
 def _is_struck(node: LexborNode) -> bool:

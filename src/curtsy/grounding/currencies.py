@@ -20,6 +20,7 @@ _SIGNS = {
 _BY_LANGUAGE = {
     "kr": {"sv": "SEK", "nb": "NOK", "no": "NOK", "nn": "NOK", "da": "DKK", "is": "ISK"},
     "¥": {"zh": "CNY", "": "JPY"},
+    "￥": {"zh": "CNY", "": "JPY"},
     "$": {
         "": "USD",
         "fr-ca": "CAD",

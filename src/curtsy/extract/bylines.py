@@ -186,7 +186,8 @@ def _is_name(name: str, least: int) -> bool:
         return False
     if _is_uncased(name):
         return (
-            len(name) <= (30 if least == 1 else 10)
+            len(name) <= 30
+            and (least == 1 or sum(map(str.isalpha, name)) <= 10)  # vowel signs are no letters
             and not _NO_UNCASED.search(name)
             and not _SOURCE.search(name)
             and name not in WORDS["date_labels"]

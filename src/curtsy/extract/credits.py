@@ -19,7 +19,7 @@ _MARK = r" {0,2}[:：／/・=＝]"
 #: `Text`, `Text und Fotos`, `写真・文`
 _LABELS = rf"(?:{any_of('other_credits')}{_AND})?{any_of('labels')}(?:{_AND}{any_of('other_credits')})?"
 _VERBS = rf"(?:{any_of('other_credits')}{_AND})?{any_of('verbs')}(?:{_AND}{any_of('other_credits')})?"
-_BY = rf"(?:{_VERBS} )?{any_of('by')} (?=\S)"
+_BY = rf"(?:(?:{_VERBS} )?{any_of('by')}|{any_of('texts_before_de')} de) (?=\S)"
 LABEL = re.compile(
     rf"^\W{{0,4}}(?:{_BY}|(?:{_LABELS}|written by|posted by){_MARK} {{0,3}}"
     r"|(?:文|作者|撰文|撰稿|记者|記者|글) ?[|｜丨] ?|글(?:[·ㆍ]사진)? (?=[가-힣]{2,4}(?:\s|$))"

@@ -71,7 +71,8 @@ def _agreed(page: PageSources, labels: str, read: _Reader) -> Fact | None:
 
 def _places(page: PageSources, labels: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of values with such a label."""
-    whole = rf"(?i)^[\W_]{{0,3}}(?:{_LABELS[labels]})\s?[.:：]?$"
+    # RE2 runs it: its \W has the letters of other scripts
+    whole = rf"(?i)^[^\pL\pN]{{0,3}}(?:{_LABELS[labels]})\s?[.:：]?$"
     cells = [(one.start, one.end) for one in labelled(page.text, whole)]
     lines = [(one.start, one.end) for one in labelled_lines(page.text, whole)]
     if labels not in _CERTAIN:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import urlsplit
 
 from curtsy.content import text as prose
@@ -51,7 +51,7 @@ _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _SECTIONS = frozenset(("section", "article", "aside", "footer"))
 _MAX_HEADING = 100
 #: elements whose spans `elsewhere` and `boxes` need
-TAGS = _TAGS | _SECTIONS | _LEVELS.keys() | {"ol"}
+TAGS = _TAGS | _SECTIONS | _LEVELS.keys() | {"ol", "table", "th"}
 #: headings of parts that others say, that are about others, or that have their contacts
 _HEADINGS = re.compile(
     r"\b(?:testimonials?|reviews|case stud(?:y|ies)|(?:success|customer|client) stories|voices of|"
@@ -225,7 +225,19 @@ def elsewhere(visible: prose.VisibleText, heading: _Span | None) -> list[_Span]:
     below = [(one.end, end) for one, end in _parts(visible, _leads_elsewhere) if one.node.tag != "h1"]
     most = _MAX_SHARE * len(visible.text)
     named = [(one.start, one.end) for one in visible.spans if one.end - one.start < most and _is_elsewhere(one)]
-    return [one for one in below + named if not _contains(one, heading)]
+    return [one for one in [*below, *named, *_tables(visible)] if not _contains(one, heading)]
+
+
+def _tables(visible: prose.VisibleText) -> Iterator[_Span]:
+    """Yield the tables whose first cell is a heading that leads elsewhere: `Other dates`."""
+    heads = {
+        one.start
+        for one in visible.spans
+        if one.node.tag == "th" and _leads_elsewhere(visible.text[one.start : min(one.end, one.start + _MAX_HEADING)])
+    }
+    for one in visible.spans:
+        if one.node.tag == "table" and one.start in heads:
+            yield one.start, one.end
 
 
 def boxes(visible: prose.VisibleText, heading: _Span | None) -> list[_Span]:

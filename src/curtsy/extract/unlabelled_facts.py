@@ -94,7 +94,7 @@ def _of_event(page: PageSources, shown: ArticlePage, number: int) -> Iterator[Fa
         if role != "dated" or not is_below or not stated or len(part.text) > _MAX_LINE:
             continue
         beside = f"{part.text[: stated[0].start]} {part.text[stated[-1].end :]}"
-        if _NOT_OF_EVENT.search(beside) or not is_quiet(part.text, stated) or not _is_of_event(part, stated):
+        if _NOT_OF_EVENT.search(beside) or not _is_quiet(part.text, stated) or not _is_of_event(part, stated):
             continue
         if number < len(stated) and (number == 0 or _is_span(stated)):
             whole = replace(
@@ -103,6 +103,13 @@ def _of_event(page: PageSources, shown: ArticlePage, number: int) -> Iterator[Fa
             day = settled(whole, page.text.text, page.text.language)
             if day is not None and day.day is not None:
                 yield Fact(day.iso, part.start, part.end)
+
+
+def _is_quiet(text: str, stated: Sequence[Stated]) -> bool:
+    """Whether a line has few words beside its days, times and days of the week."""
+    for one in (_CLOCK, _WEEKDAY):
+        text = one.sub(lambda found: " " * len(found[0]), text)
+    return is_quiet(text, stated)
 
 
 def _is_of_event(part: Part, stated: Sequence[Stated]) -> bool:

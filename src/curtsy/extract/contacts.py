@@ -28,7 +28,7 @@ _PHONE = re.compile(r"\+?[0-9(][0-9 ()/.\xa0-]{5,24}[0-9]")
 #: the label of a fax number, right before it; not `Phone and fax`
 _FAX = re.compile(
     r"(?:^|[^\w/])(?:tele)?fax(?:nummer| ?n(?:o|r|umber))?[.:]?\s*$|"
-    r"télécopieu?r?(?:ie)?\s*:?\s*$|ファ[ック]+ス[:：]?\s*$",
+    r"télécopieu?r?(?:ie)?(?:\s*:)?\s*$|ファ[ック]+ス[:：]?\s*$",
     re.IGNORECASE,
 )
 _NO_DIGIT = re.compile(r"\D+")

@@ -30,8 +30,8 @@ pids = [helper.pid for helper in helpers._helpers]
 """
 
 
-def alone(script: str, folder: Path) -> str:
-    command = [sys.executable, "-c", ALONE + script, str(folder / "data")]
+def alone(script: str, folder: Path, before: str = "") -> str:
+    command = [sys.executable, "-c", before + ALONE + script, str(folder / "data")]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -57,6 +57,15 @@ asyncio.run(helpers.wait(30))
 print(dict(helpers.counted))
 """
     assert alone(script, tmp_path) == "not flushed yet True True\n{}\n", "the copies write nothing of the parent"
+
+
+def test_what_the_parent_does_at_its_end_is_not_done_by_a_copy(tmp_path: Path) -> None:
+    before = """
+import atexit, os, sys
+atexit.register(lambda: os.write(os.open(sys.argv[1] + ".ended", os.O_CREAT | os.O_APPEND | os.O_WRONLY), b"once "))
+"""
+    alone("asyncio.run(helpers.wait(30))", tmp_path, before)
+    assert (tmp_path / "data.ended").read_text() == "once "
 
 
 def test_a_process_with_threads_is_not_copied(tmp_path: Path) -> None:

@@ -121,6 +121,7 @@ def _live(input_: int, output: int, others: list[Helper]) -> NoReturn:
     """Be a helper until the end. The stack and the buffers belong to the parent: nothing of them is left or written."""
     code = OUR_ERROR
     try:
+        atexit._clear()  # what the parent registered is for its end: it may stop servers that it uses
         os.setsid()
         for other in others:
             other.forget()

@@ -59,6 +59,25 @@ print(dict(helpers.counted))
     assert alone(script, tmp_path) == "not flushed yet True True\n{}\n", "the copies write nothing of the parent"
 
 
+def test_a_copy_keeps_no_lock_of_its_parent(tmp_path: Path) -> None:
+    before = """
+import fcntl, os, sys, time
+held = os.open(sys.argv[1] + ".lock", os.O_CREAT | os.O_RDWR)
+fcntl.flock(held, fcntl.LOCK_EX)
+"""
+    script = """
+until = time.monotonic() + 30
+while any(Path(f"/proc/{pid}/comm").read_text() != "crawl-worker\\n" for pid in pids):
+    assert time.monotonic() < until
+    time.sleep(0.01)
+os.close(held)
+fcntl.flock(os.open(sys.argv[1] + ".lock", os.O_RDWR), fcntl.LOCK_EX | fcntl.LOCK_NB)
+print("free")
+asyncio.run(helpers.wait(30))
+"""
+    assert alone(script, tmp_path, before).endswith("free\n")
+
+
 def test_what_the_parent_does_at_its_end_is_not_done_by_a_copy(tmp_path: Path) -> None:
     before = """
 import atexit, os, sys

@@ -31,7 +31,6 @@ class Helper:
     def __init__(self, pid: int, to: int, from_: int) -> None:
         self.pid = pid
         self._to, self._from = to, from_
-        self._said = b""
 
     def send(self, line: str) -> None:
         with suppress(BrokenPipeError):  # it has exited; the others continue
@@ -39,11 +38,6 @@ class Helper:
 
     def close_input(self) -> None:
         os.close(self._to)
-
-    def forget(self) -> None:
-        """In another helper: it must not keep this one's input open."""
-        os.close(self._to)
-        os.close(self._from)
 
     def result(self, timeout_s: float) -> dict[str, int]:
         """Wait for its end. Its counters; empty if it had to be killed."""
@@ -74,10 +68,7 @@ class Helpers:
         """Start processes that wait for `assign`."""
         for _ in range(n):
             (input_, to), (from_, output) = os.pipe(), os.pipe()
-            if _has_one_thread():
-                pid = _fork(input_, output, [*self._helpers, Helper(0, to, from_)])
-            else:
-                pid = _spawn(input_, output)
+            pid = _fork(input_, output) if _has_one_thread() else _spawn(input_, output)
             os.close(input_)
             os.close(output)
             self._helpers.append(Helper(pid, to, from_))
@@ -113,20 +104,20 @@ def _spawn(input_: int, output: int) -> int:
     return os.posix_spawn(sys.executable, command, os.environ, file_actions=ends, setsid=True)
 
 
-def _fork(input_: int, output: int, others: list[Helper]) -> int:
-    return os.fork() or _live(input_, output, others)
+def _fork(input_: int, output: int) -> int:
+    return os.fork() or _live(input_, output)
 
 
-def _live(input_: int, output: int, others: list[Helper]) -> NoReturn:
+def _live(input_: int, output: int) -> NoReturn:
     """Be a helper until the end. The stack and the buffers belong to the parent: nothing of them is left or written."""
     code = OUR_ERROR
     try:
         atexit._clear()  # what the parent registered is for its end: it may stop servers that it uses
         os.setsid()
-        for other in others:
-            other.forget()
         os.dup2(input_, 0)
         os.dup2(output, 1)
+        # Otherwise it would keep locks of the parent, such as that of the output, and inputs of other helpers.
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         counters.clear()
         code = exit_code(worker.work)
         atexit._run_exitfuncs()
